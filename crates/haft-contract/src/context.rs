@@ -1,0 +1,162 @@
+//! What a tool is told and given for one call.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{CallId, CallKey, Effect, Fs, Scope, Shell, TodoStore, ToolId};
+
+/// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
+///
+/// Cloning is cheap; all clones are the same call.
+#[derive(Clone)]
+pub struct Cx {
+    parts: Arc<CxParts>,
+}
+
+/// Everything a context is made of. The runtime fills it in; so does whoever calls a tool's implementation
+/// directly.
+pub struct CxParts {
+    /// The tool called.
+    pub tool: ToolId,
+    /// The tool's effect.
+    pub effect: Effect,
+    /// Which call it is.
+    pub call_id: CallId,
+    /// What the call is, whatever its order.
+    pub call_key: CallKey,
+    /// The workspace root.
+    pub root: PathBuf,
+    /// Whether commands get the ordinary network.
+    pub allow_network: bool,
+    /// Output limit, and limit of files and contents, in bytes.
+    pub max_output_bytes: usize,
+    /// Time for the call, in milliseconds.
+    pub timeout_ms: u64,
+    /// Cancelled when the caller gives up or time is up.
+    pub cancellation: CancellationToken,
+    /// Where progress goes.
+    pub progress: Arc<dyn ProgressSink>,
+    /// Files.
+    pub fs: Arc<dyn Fs>,
+    /// Commands.
+    pub shell: Arc<dyn Shell>,
+    /// The session's todo list.
+    pub todos: Arc<dyn TodoStore>,
+}
+
+/// A step that a running call has reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// How far; grows with every report.
+    pub done: f64,
+    /// Where `done` ends, if known.
+    pub total: Option<f64>,
+    /// What is going on.
+    pub message: String,
+}
+
+/// Takes reports of progress; a front end that cannot show them drops them.
+pub trait ProgressSink: Send + Sync {
+    /// Reports a step. Must not block.
+    fn report(&self, progress: Progress);
+}
+
+/// Drops all progress.
+impl ProgressSink for () {
+    fn report(&self, _: Progress) {}
+}
+
+impl Cx {
+    /// Returns the context of these parts.
+    pub fn new(parts: CxParts) -> Self {
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Returns the key to hand to services that deduplicate: the same across retries and resumes of this
+    /// call, different for every other call.
+    pub fn idempotency_key(&self) -> String {
+        self.parts.call_key.idempotency_key()
+    }
+
+    /// Returns the key that all calls of this node and iteration share.
+    pub fn task_key(&self) -> String {
+        CallKey::task_key(self.scope())
+    }
+
+    /// Returns the tool's id.
+    pub fn tool(&self) -> &ToolId {
+        &self.parts.tool
+    }
+
+    /// Returns the tool's effect.
+    pub fn effect(&self) -> Effect {
+        self.parts.effect
+    }
+
+    /// Returns which call this is.
+    pub fn call_id(&self) -> &CallId {
+        &self.parts.call_id
+    }
+
+    /// Returns run, node, iteration and attempt.
+    pub fn scope(&self) -> &Scope {
+        &self.parts.call_id.scope
+    }
+
+    /// Returns the call's number inside the attempt, from 1.
+    pub fn seq(&self) -> u32 {
+        self.parts.call_id.seq
+    }
+
+    /// Returns the workspace root.
+    pub fn root(&self) -> &Path {
+        &self.parts.root
+    }
+
+    /// Returns whether commands get the ordinary network.
+    pub fn allow_network(&self) -> bool {
+        self.parts.allow_network
+    }
+
+    /// Returns the output limit, which also bounds files, contents and patches, in bytes.
+    pub fn max_output_bytes(&self) -> usize {
+        self.parts.max_output_bytes
+    }
+
+    /// Returns the time for the call, in milliseconds.
+    pub fn timeout_ms(&self) -> u64 {
+        self.parts.timeout_ms
+    }
+
+    /// Returns the token that is cancelled when the call should stop.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.parts.cancellation
+    }
+
+    /// Returns whether the call should stop. Long loops ask this often.
+    pub fn is_cancelled(&self) -> bool {
+        self.parts.cancellation.is_cancelled()
+    }
+
+    /// Reports a step to whoever waits for the call.
+    pub fn report(&self, progress: Progress) {
+        self.parts.progress.report(progress);
+    }
+
+    /// Returns the files that the grant reaches.
+    pub fn fs(&self) -> &dyn Fs {
+        &*self.parts.fs
+    }
+
+    /// Returns the means to run commands.
+    pub fn shell(&self) -> &dyn Shell {
+        &*self.parts.shell
+    }
+
+    /// Returns the session's todo list.
+    pub fn todos(&self) -> &dyn TodoStore {
+        &*self.parts.todos
+    }
+}

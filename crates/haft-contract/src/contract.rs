@@ -1,0 +1,76 @@
+//! What a tool publishes.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::limits::OUTPUT_BYTES_DEFAULT;
+use crate::{Effect, Kind, RequirementSet, ToolId};
+
+/// Everything that is known of a tool without calling it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Contract {
+    /// Stable identifier.
+    pub id: ToolId,
+    /// What a model reads to decide whether to call.
+    pub description: String,
+    /// JSON Schema of the input.
+    pub parameters: Value,
+    /// JSON Schema of the output's data, where the tool promises one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What it needs of the outside.
+    pub requires: RequirementSet,
+    /// What a call does to the world.
+    pub effect: Effect,
+    /// Whether a plan runs it only when the user named it.
+    pub dangerous: bool,
+    /// How an editor draws it.
+    pub kind: Kind,
+    /// Where its output is cut.
+    pub output_limit: OutputLimit,
+    /// Input fields that are stored as size and SHA-256 only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub digested: Vec<String>,
+    /// Whether the tool hands its idempotency key to a service that deduplicates by it.
+    pub accepts_key: bool,
+}
+
+/// Where a tool's output is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputLimit {
+    /// After so many bytes of text.
+    Bytes(usize),
+    /// After so many entries of a list.
+    Entries(usize),
+}
+
+impl Default for OutputLimit {
+    fn default() -> Self {
+        Self::Bytes(OUTPUT_BYTES_DEFAULT)
+    }
+}
+
+/// The part of a contract that drives retries, in the words of the Smithers texts
+/// (`getDefinedToolMetadata`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolMetadata {
+    /// The tool's id.
+    pub name: String,
+    /// Whether a call changes anything.
+    pub side_effect: bool,
+    /// Whether a repeat is safe.
+    pub idempotent: bool,
+}
+
+impl Contract {
+    /// Returns the part that drives retries.
+    pub fn metadata(&self) -> ToolMetadata {
+        ToolMetadata {
+            name: self.id.to_string(),
+            side_effect: self.effect.side_effect(),
+            idempotent: self.effect.idempotent(),
+        }
+    }
+}

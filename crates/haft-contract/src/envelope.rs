@@ -1,0 +1,145 @@
+//! The one shape that every caller gets back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ErrorCode;
+
+/// What a call did, or was not allowed to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Envelope {
+    /// The tool answered.
+    Output {
+        /// The tool's own JSON; when it was cut, an object whose `head` holds the first part as text.
+        data: Value,
+        /// How it went.
+        metadata: Metadata,
+    },
+    /// The call was refused or failed.
+    Error {
+        /// What was wrong and what to do next.
+        error_text: String,
+        /// How it went.
+        metadata: Metadata,
+    },
+}
+
+impl Envelope {
+    /// Returns how the call went.
+    pub fn metadata(&self) -> &Metadata {
+        match self {
+            Self::Output { metadata, .. } | Self::Error { metadata, .. } => metadata,
+        }
+    }
+
+    /// Returns the error code, or `None` for an output.
+    pub fn code(&self) -> Option<ErrorCode> {
+        self.metadata().code
+    }
+
+    /// Returns the answer as a model reads it: strings bare, lists one entry a line, anything else as JSON.
+    ///
+    /// A cut output is its `head`, a line that says what was cut and where the rest is, and its `tail`.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Error { error_text, .. } => error_text.clone(),
+            Self::Output { data, metadata } => output_text(data, metadata),
+        }
+    }
+}
+
+fn output_text(data: &Value, metadata: &Metadata) -> String {
+    let text_field = |name: &str| data.get(name).and_then(Value::as_str);
+    if let Some(head) = text_field("head").filter(|_| metadata.truncated) {
+        return crate::output::cut_text(head, text_field("tail"), metadata.output_path.as_deref());
+    }
+    match data {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) if fields.len() == 1 => match fields.values().next() {
+            Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
+                items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+            }
+            _ => data.to_string(),
+        },
+        _ => text_field("output").map_or_else(|| data.to_string(), str::to_owned),
+    }
+}
+
+/// How a call went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// From the arrival of the call to its envelope, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether the output was cut.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// The sidecar that holds the rest of a cut output; readable with `read`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_path: Option<String>,
+    /// Why the rest of a cut output could not be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_lost: Option<String>,
+    /// The journal's name of the call: `run/node/iteration/attempt/seq`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// Whether the envelope was recalled from the journal and nothing was executed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replayed: bool,
+    /// Why the call was refused or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErrorCode>,
+    /// The exit status of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What confined the processes of this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<Enforced>,
+    /// Which effects of earlier attempts may already have happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_warning: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// A part of the world that a process can be confined in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// Which files a process sees and changes.
+    Filesystem,
+    /// Which hosts and sockets it reaches.
+    Network,
+    /// Which processes it sees, and that all of its own end with the call.
+    Processes,
+    /// Which system calls it can make.
+    SystemCalls,
+    /// How much memory, disk and time it takes.
+    Resources,
+}
+
+/// How strongly a layer was enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Not at all.
+    None,
+    /// By haft, against a process that does not work against it.
+    Cooperative,
+    /// By the kernel.
+    Kernel,
+}
+
+/// What was enforced around the processes of a call, layer by layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each field is the layer of its name")]
+pub struct Enforced {
+    pub filesystem: Level,
+    pub network: Level,
+    pub processes: Level,
+    pub system_calls: Level,
+    pub resources: Level,
+}

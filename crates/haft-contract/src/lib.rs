@@ -1,0 +1,63 @@
+//! What a tool is: the contract that it publishes, the calls that reach it, the world that it is given and
+//! the envelope that it answers with. Pure data and traits: nothing in this crate touches a file, a
+//! process, a clock or the network. Those who do implement the traits in [`surface`](crate::Fs).
+//!
+//! A tool is defined in a few lines:
+//!
+//! ```
+//! use haft_contract::{Cx, Effect, Tool, ToolError};
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct PlaceOrder {
+//!     sku: String,
+//! }
+//!
+//! let place_order = Tool::new("wholefoods.place_order")
+//!     .description("Place a grocery order")
+//!     .effect(Effect::Once)
+//!     .execute_with(|args: PlaceOrder, cx: Cx| async move {
+//!         Ok::<_, ToolError>(format!("ordered {} as {}", args.sku, cx.idempotency_key()))
+//!     });
+//! assert!(!place_order.metadata().idempotent);
+//! ```
+#![deny(missing_docs)]
+
+mod access;
+mod context;
+mod contract;
+mod effect;
+mod envelope;
+mod error_code;
+mod id;
+mod key;
+pub mod limits;
+mod output;
+mod requirement;
+mod schema;
+mod scope;
+mod surface;
+mod tool;
+
+pub use access::{Access, Command};
+pub use contract::{Contract, OutputLimit, ToolMetadata};
+pub use effect::{Effect, Kind};
+pub use tool::{DefinitionError, Tool, ToolBuilder};
+
+pub use context::{Cx, CxParts, Progress, ProgressSink};
+pub use surface::{
+    BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition,
+    Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
+};
+
+pub use envelope::{Enforced, Envelope, Layer, Level, Metadata};
+pub use error_code::ErrorCode;
+pub use output::{Body, Excerpt, IntoOutput, Output, ToolError};
+
+pub use id::{IdError, ToolId};
+pub use key::{CallKey, canonical_json, sha256_hex};
+pub use requirement::{
+    ArgPattern, FsRequirement, NetRequirement, RequirementSet, ShellRequirement, UnknownVariable, Variables,
+};
+pub use scope::{CallId, RunId, Scope, ScopeError};

@@ -1,0 +1,78 @@
+//! Every bound of the contract, each with its unit in its name. `docs/limits.md` is generated from
+//! [`TABLE`].
+
+/// Longest tool id, in characters.
+pub const TOOL_ID_CHARS_MAX: usize = 64;
+/// Default output limit of a call, and the limit of a file, content or patch, in bytes.
+pub const OUTPUT_BYTES_DEFAULT: usize = 200_000;
+/// Largest output limit that can be configured, in bytes.
+pub const OUTPUT_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// Largest sidecar of a search, in bytes.
+pub const SEARCH_SIDECAR_BYTES_MAX: usize = 10_000_000;
+/// End of a cut output of a command that stays in the envelope, in bytes.
+pub const OUTPUT_TAIL_BYTES: usize = 8 * 1024;
+/// Paths that `glob` returns before it cuts.
+pub const GLOB_ENTRIES_MAX: usize = 1_000;
+/// Matches that `grep` returns before it cuts.
+pub const GREP_MATCHES_MAX: usize = 200;
+/// Default time for one call, in milliseconds.
+pub const TIMEOUT_MS_DEFAULT: u64 = 60_000;
+/// Longest time for one call that can be asked for, in milliseconds (`BASH_TOOL_MAX_*`).
+pub const TIMEOUT_MS_MAX: u64 = 3_600_000;
+/// Longest `cmd` of bash, in characters.
+pub const BASH_CMD_CHARS_MAX: usize = 8_192;
+/// Most `args` of bash.
+pub const BASH_ARGS_MAX: usize = 128;
+/// Longest single argument of bash, in characters.
+pub const BASH_ARG_CHARS_MAX: usize = 8_192;
+/// Longest `cwd` of bash, in characters.
+pub const BASH_CWD_CHARS_MAX: usize = 1_024;
+/// Longest path that a file tool takes, in bytes.
+pub const PATH_BYTES_MAX: usize = 4_096;
+/// Entries of a todo list.
+pub const TODOS_MAX: usize = 1_000;
+/// Longest run or node name, in characters.
+pub const SCOPE_NAME_CHARS_MAX: usize = 128;
+/// Schema violations listed in one error.
+pub const SCHEMA_ERRORS_MAX: usize = 20;
+/// Near matches named in one error.
+pub const SUGGESTIONS_MAX: usize = 3;
+
+/// One row of the table of limits.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The constant's name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// What the value counts.
+    pub unit: &'static str,
+    /// What is bounded.
+    pub what: &'static str,
+}
+
+const fn row(name: &'static str, value: u64, unit: &'static str, what: &'static str) -> Limit {
+    Limit { name, value, unit, what }
+}
+
+/// All bounds of the contract, in the order of the generated document.
+pub const TABLE: &[Limit] = &[
+    row("TOOL_ID_CHARS_MAX", TOOL_ID_CHARS_MAX as u64, "characters", "a tool id"),
+    row("OUTPUT_BYTES_DEFAULT", OUTPUT_BYTES_DEFAULT as u64, "bytes", "an output, a file read whole, a content, a patch"),
+    row("OUTPUT_BYTES_MAX", OUTPUT_BYTES_MAX as u64, "bytes", "the output limit that can be configured; a command's sidecar"),
+    row("SEARCH_SIDECAR_BYTES_MAX", SEARCH_SIDECAR_BYTES_MAX as u64, "bytes", "what grep and glob collect past their limit"),
+    row("OUTPUT_TAIL_BYTES", OUTPUT_TAIL_BYTES as u64, "bytes", "the end of a cut command output kept in the envelope"),
+    row("GLOB_ENTRIES_MAX", GLOB_ENTRIES_MAX as u64, "paths", "the result of glob"),
+    row("GREP_MATCHES_MAX", GREP_MATCHES_MAX as u64, "matches", "the result of grep"),
+    row("TIMEOUT_MS_DEFAULT", TIMEOUT_MS_DEFAULT, "milliseconds", "one call, unless configured"),
+    row("TIMEOUT_MS_MAX", TIMEOUT_MS_MAX, "milliseconds", "the timeout that can be asked for"),
+    row("BASH_CMD_CHARS_MAX", BASH_CMD_CHARS_MAX as u64, "characters", "cmd of bash"),
+    row("BASH_ARGS_MAX", BASH_ARGS_MAX as u64, "arguments", "args of bash"),
+    row("BASH_ARG_CHARS_MAX", BASH_ARG_CHARS_MAX as u64, "characters", "one argument of bash"),
+    row("BASH_CWD_CHARS_MAX", BASH_CWD_CHARS_MAX as u64, "characters", "opts.cwd of bash"),
+    row("PATH_BYTES_MAX", PATH_BYTES_MAX as u64, "bytes", "a path given to a file tool"),
+    row("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list"),
+    row("SCOPE_NAME_CHARS_MAX", SCOPE_NAME_CHARS_MAX as u64, "characters", "a run or node name"),
+    row("SCHEMA_ERRORS_MAX", SCHEMA_ERRORS_MAX as u64, "errors", "schema violations listed at once"),
+    row("SUGGESTIONS_MAX", SUGGESTIONS_MAX as u64, "names", "near matches named in an error"),
+];

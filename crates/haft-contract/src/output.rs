@@ -1,0 +1,145 @@
+//! What a tool hands back before it is cut, recorded and put into an envelope.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ErrorCode;
+
+/// A tool's answer.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The answer itself.
+    pub body: Body,
+    /// The exit status, for tools that ran a command.
+    pub exit_code: Option<i32>,
+    /// What confined the processes that the tool started.
+    pub enforced: Option<crate::Enforced>,
+}
+
+/// The forms of an answer, which decide how it is cut.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// JSON; over the limit, its text is cut.
+    Data(Value),
+    /// Text; over the limit in bytes, its end goes to the sidecar.
+    Text(String),
+    /// A list that is answered under `key`; over the limit in entries, the rest goes to the sidecar.
+    Lines {
+        /// The field's name in the data.
+        key: &'static str,
+        /// All entries found.
+        lines: Vec<String>,
+        /// Whether the search itself stopped early, so that not even the sidecar holds everything.
+        incomplete: bool,
+    },
+    /// Text that was cut while it was produced, because it may be endless.
+    Excerpt(Excerpt),
+}
+
+/// The part of a long output that was kept, and where the rest is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The first part; the whole output when nothing was cut.
+    pub head: String,
+    /// The last part of an output that was cut.
+    pub tail: Option<String>,
+    /// Size of the whole output, in bytes.
+    pub total_bytes: u64,
+    /// The file that holds what was cut.
+    pub sidecar: Option<String>,
+    /// Why there is no such file although something was cut.
+    pub sidecar_error: Option<String>,
+}
+
+impl Excerpt {
+    /// Returns whether anything was cut.
+    pub fn truncated(&self) -> bool {
+        self.tail.is_some()
+    }
+}
+
+/// Says what was cut out between `head` and `tail`, in words for a model.
+pub(crate) fn cut_text(head: &str, tail: Option<&str>, sidecar: Option<&str>) -> String {
+    let rest = match sidecar {
+        Some(path) => format!("[output cut here; all of it: {path} (use read)]"),
+        None => "[output cut here]".to_owned(),
+    };
+    let newline = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    match tail {
+        Some(tail) => format!("{head}{newline}{rest}\n{tail}"),
+        None => format!("{head}{newline}{rest}"),
+    }
+}
+
+impl Output {
+    /// Returns an answer of `body` alone.
+    pub fn new(body: Body) -> Self {
+        Self { body, exit_code: None, enforced: None }
+    }
+
+    /// Returns an answer of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Body::Text(text.into()))
+    }
+
+    /// Returns an answer of JSON.
+    pub fn data(data: Value) -> Self {
+        Self::new(Body::Data(data))
+    }
+}
+
+/// Turns what a tool returns into an [`Output`]: any serializable value, or an `Output` itself.
+pub trait IntoOutput {
+    /// Returns the output, or why the value is none.
+    fn into_output(self) -> Result<Output, ToolError>;
+}
+
+impl IntoOutput for Output {
+    fn into_output(self) -> Result<Output, ToolError> {
+        Ok(self)
+    }
+}
+
+impl<T: Serialize> IntoOutput for T {
+    fn into_output(self) -> Result<Output, ToolError> {
+        match serde_json::to_value(self) {
+            Ok(Value::String(text)) => Ok(Output::text(text)),
+            Ok(data) => Ok(Output::data(data)),
+            Err(err) => {
+                Err(ToolError::new(ErrorCode::ToolBadOutput, format!("the tool's answer is not JSON: {err}")))
+            }
+        }
+    }
+}
+
+/// Why a tool failed, in words for a model.
+///
+/// It deliberately does not implement [`std::error::Error`], so that `?` turns any error into it.
+#[derive(Clone, Debug)]
+pub struct ToolError {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What was wrong and what to do next.
+    pub message: String,
+    /// What the tool had produced until then, such as the output of a command that failed.
+    pub output: Option<Box<Output>>,
+}
+
+impl ToolError {
+    /// Returns an error without output.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), output: None }
+    }
+
+    /// Returns the error with what the tool had produced until then.
+    pub fn with_output(mut self, output: Output) -> Self {
+        self.output = Some(Box::new(output));
+        self
+    }
+}
+
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(err: E) -> Self {
+        Self::new(ErrorCode::ToolFailed, err.to_string())
+    }
+}

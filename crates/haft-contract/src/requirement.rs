@@ -1,0 +1,152 @@
+//! What a tool or an agent needs of the outside, as published data.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The capability surface that a tool depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequirementSet {
+    /// Files.
+    #[serde(skip_serializing_if = "FsRequirement::is_empty")]
+    pub fs: FsRequirement,
+    /// Hosts.
+    #[serde(skip_serializing_if = "NetRequirement::is_empty")]
+    pub net: NetRequirement,
+    /// Commands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shell: Vec<ShellRequirement>,
+    /// Any other capability, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+}
+
+/// Path patterns, relative to the workspace unless absolute; variables are expanded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FsRequirement {
+    /// What may be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// What may be created, changed and removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+}
+
+impl FsRequirement {
+    /// Returns whether nothing is required.
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
+}
+
+/// Host patterns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetRequirement {
+    /// Hosts that may be reached.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+}
+
+impl NetRequirement {
+    /// Returns whether nothing is required.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+}
+
+/// A command that may be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShellRequirement {
+    /// The executable's name, such as `git`; `*` is any.
+    pub cmd: String,
+    /// Patterns for argv from 1 on, in order; absent: any arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<ArgPattern>>,
+}
+
+/// Matches one argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ArgPattern {
+    /// This very text.
+    Exact(String),
+    /// Any argument, written `{wildcard = true}`.
+    Wildcard {
+        /// Always true.
+        wildcard: bool,
+    },
+    /// An argument that starts so, written `{prefix = "…"}`.
+    Prefix {
+        /// How it starts.
+        prefix: String,
+    },
+}
+
+impl RequirementSet {
+    /// Returns the requirement of everything that either set requires.
+    pub fn union(mut self, other: &Self) -> Self {
+        extend_new(&mut self.fs.read, &other.fs.read);
+        extend_new(&mut self.fs.write, &other.fs.write);
+        extend_new(&mut self.net.hosts, &other.net.hosts);
+        extend_new(&mut self.shell, &other.shell);
+        extend_new(&mut self.capabilities, &other.capabilities);
+        self
+    }
+
+    /// Returns whether nothing is required.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn extend_new<T: PartialEq + Clone>(all: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if !all.contains(item) {
+            all.push(item.clone());
+        }
+    }
+}
+
+/// What the variables in path patterns stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// `{workspace}`: all roots.
+    pub workspace: Vec<PathBuf>,
+    /// `{ad-hoc}`: files and directories opened by hand.
+    pub ad_hoc: Vec<PathBuf>,
+    /// `{user-data}`: the user's data directory.
+    pub user_data: Vec<PathBuf>,
+}
+
+/// A pattern names a variable that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pattern {pattern:?} names the unknown variable {{{name}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}")]
+pub struct UnknownVariable {
+    /// The pattern.
+    pub pattern: String,
+    /// The name between the braces.
+    pub name: String,
+}
+
+impl Variables {
+    /// Returns the values of the variable that `pattern` starts with and the rest of the pattern, or `None`
+    /// for a pattern without a variable.
+    ///
+    /// An empty list of values is an empty scope: calls that need it fail closed.
+    pub fn split<'a>(&self, pattern: &'a str) -> Result<Option<(&[PathBuf], &'a str)>, UnknownVariable> {
+        let Some((name, rest)) = pattern.strip_prefix('{').and_then(|inner| inner.split_once('}')) else {
+            return Ok(None);
+        };
+        let values = match name {
+            "workspace" => &self.workspace,
+            "ad-hoc" => &self.ad_hoc,
+            "user-data" => &self.user_data,
+            _ => return Err(UnknownVariable { pattern: pattern.to_owned(), name: name.to_owned() }),
+        };
+        Ok(Some((values, rest)))
+    }
+}

@@ -1,0 +1,127 @@
+//! Schemas made from Rust types, trimmed to what a model needs: no titles, no references, no number formats,
+//! and no `null` beside a type, which several clients cannot carry.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+/// Returns the trimmed JSON Schema of `T`.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let schema: Schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut value = schema.to_value();
+    trim(&mut value);
+    value
+}
+
+/// The schema of a tool that takes nothing.
+pub(crate) fn empty_object() -> Value {
+    serde_json::json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+fn trim(schema: &mut Value) {
+    let Value::Object(fields) = schema else { return };
+    for noise in ["title", "format", "default"] {
+        // A property may itself be called so; its value is then a schema, not a text.
+        if fields.get(noise).is_some_and(|value| !value.is_object()) {
+            fields.remove(noise);
+        }
+    }
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".to_owned(), only);
+        }
+    }
+    inline_optional(fields);
+    for value in fields.values_mut() {
+        match value {
+            Value::Object(_) => trim(value),
+            Value::Array(items) => items.iter_mut().for_each(trim),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Replaces `anyOf: [X, null]`, the form of an optional structure, by `X`.
+fn inline_optional(fields: &mut serde_json::Map<String, Value>) {
+    let Some(Value::Array(choices)) = fields.get("anyOf") else { return };
+    let is_null = |choice: &Value| choice.get("type").is_some_and(|name| name == "null");
+    let real: Vec<&Value> = choices.iter().filter(|choice| !is_null(choice)).collect();
+    if let ([Value::Object(only)], true) = (real.as_slice(), choices.len() == 2) {
+        let only = only.clone();
+        fields.remove("anyOf");
+        for (name, value) in only {
+            fields.entry(name).or_insert(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the schema is used")]
+    struct Sample {
+        /// Where.
+        path: String,
+        start_line: Option<u32>,
+        opts: Option<Opts>,
+        /// A property named like a keyword survives.
+        title: Option<String>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the schema is used")]
+    struct Opts {
+        /// In milliseconds.
+        timeout_ms: Option<u64>,
+    }
+
+    #[test]
+    fn schemas_are_trimmed() {
+        let text = serde_json::to_string_pretty(&schema_of::<Sample>()).unwrap();
+        expect![[r#"
+            {
+              "additionalProperties": false,
+              "properties": {
+                "opts": {
+                  "additionalProperties": false,
+                  "properties": {
+                    "timeout_ms": {
+                      "description": "In milliseconds.",
+                      "minimum": 0,
+                      "type": "integer"
+                    }
+                  },
+                  "type": "object"
+                },
+                "path": {
+                  "description": "Where.",
+                  "type": "string"
+                },
+                "start_line": {
+                  "minimum": 0,
+                  "type": "integer"
+                },
+                "title": {
+                  "description": "A property named like a keyword survives.",
+                  "type": "string"
+                }
+              },
+              "required": [
+                "path"
+              ],
+              "type": "object"
+            }"#]].assert_eq(&text);
+    }
+}

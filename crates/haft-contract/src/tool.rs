@@ -1,0 +1,239 @@
+//! A tool: its contract and the code behind it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::schema::{empty_object, schema_of};
+use crate::{
+    Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Output, OutputLimit,
+    RequirementSet, ToolError, ToolId, ToolMetadata,
+};
+
+type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
+type Execute = dyn Fn(Value, Cx) -> Result<Running, ToolError> + Send + Sync;
+type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
+
+/// A call that was begun: either a future, or work that blocks and belongs on a thread of its own.
+enum Running {
+    Async(BoxFuture<'static, Result<Output, ToolError>>),
+    Blocking(Finish),
+}
+
+/// A tool that can be registered and called. Made by [`Tool::new`]; cloning shares the code.
+#[derive(Clone)]
+pub struct Tool {
+    contract: Arc<Contract>,
+    accesses: Arc<Accesses>,
+    execute: Arc<Execute>,
+    uses_context: bool,
+    definition_error: Option<DefinitionError>,
+}
+
+/// Says why a tool's definition cannot be used. Registration reports it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// The id is not valid.
+    #[error(transparent)]
+    Id(#[from] IdError),
+}
+
+/// A tool in the making.
+pub struct ToolBuilder {
+    contract: Contract,
+    accesses: Arc<Accesses>,
+    definition_error: Option<DefinitionError>,
+}
+
+impl Tool {
+    /// Begins the definition of a tool. An id that is not valid is reported when the tool is registered.
+    #[expect(clippy::new_ret_no_self, reason = "the builder ends in a tool")]
+    pub fn new(id: &str) -> ToolBuilder {
+        let (id, definition_error) = match ToolId::parse(id) {
+            Ok(id) => (id, None),
+            Err(err) => (ToolId::placeholder(), Some(DefinitionError::Id(err))),
+        };
+        ToolBuilder {
+            contract: Contract {
+                description: id.to_string(),
+                id,
+                parameters: empty_object(),
+                output: None,
+                requires: RequirementSet::default(),
+                effect: Effect::Read,
+                dangerous: false,
+                kind: Kind::Other,
+                output_limit: OutputLimit::default(),
+                digested: Vec::new(),
+                accepts_key: false,
+            },
+            accesses: Arc::new(|_| Ok(Vec::new())),
+            definition_error,
+        }
+    }
+
+    /// Returns what the tool publishes, or why its definition cannot be used.
+    pub fn checked_contract(&self) -> Result<&Arc<Contract>, DefinitionError> {
+        match &self.definition_error {
+            Some(err) => Err(err.clone()),
+            None => Ok(&self.contract),
+        }
+    }
+
+    /// Returns the part of the contract that drives retries (`getDefinedToolMetadata`).
+    pub fn metadata(&self) -> ToolMetadata {
+        self.contract.metadata()
+    }
+
+    /// Returns whether the code takes the context. A tool of [`Effect::Once`] that does not cannot hand on
+    /// its idempotency key, which is nearly always a mistake.
+    pub fn uses_context(&self) -> bool {
+        self.uses_context
+    }
+
+    /// Returns the concrete accesses that `input` implies. Pure: the same for the same input.
+    pub fn accesses(&self, input: &Value) -> Result<Vec<Access>, ToolError> {
+        (self.accesses)(input)
+    }
+
+    /// Calls the implementation directly. Nothing is checked, journaled or cut: that is the pipeline's work, and
+    /// whoever has a [`Cx`] has decided what the call may reach.
+    pub async fn call_unguarded(&self, input: Value, cx: Cx) -> Result<Output, ToolError> {
+        match (self.execute)(input, cx)? {
+            Running::Async(future) => future.await,
+            Running::Blocking(finish) => match tokio::task::spawn_blocking(finish).await {
+                Ok(result) => result,
+                Err(err) => match err.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => Err(ToolError::new(ErrorCode::ToolFailed, "the runtime is shutting down")),
+                },
+            },
+        }
+    }
+}
+
+impl ToolBuilder {
+    /// Says what the tool is for, in words that a model reads to decide whether to call it.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.contract.description = text.into();
+        self
+    }
+
+    /// Says what a call does to the world. The default is [`Effect::Read`].
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.contract.effect = effect;
+        self
+    }
+
+    /// Says how an editor draws the tool. The default is [`Kind::Other`].
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.contract.kind = kind;
+        self
+    }
+
+    /// Makes plans run the tool only when the user named it.
+    pub fn dangerous(mut self) -> Self {
+        self.contract.dangerous = true;
+        self
+    }
+
+    /// Says what the tool needs of the outside. The default is nothing.
+    pub fn requires(mut self, requires: RequirementSet) -> Self {
+        self.contract.requires = requires;
+        self
+    }
+
+    /// Says where the output is cut. The default is 200,000 bytes.
+    pub fn output_limit(mut self, limit: OutputLimit) -> Self {
+        self.contract.output_limit = limit;
+        self
+    }
+
+    /// Promises a schema of the output's data, made from a type.
+    pub fn output<T: JsonSchema>(mut self) -> Self {
+        self.contract.output = Some(schema_of::<T>());
+        self
+    }
+
+    /// Keeps input fields out of the journal: only their size and SHA-256 are stored.
+    pub fn digested(mut self, fields: &[&str]) -> Self {
+        self.contract.digested = fields.iter().map(|&field| field.to_owned()).collect();
+        self
+    }
+
+    /// Declares that the tool hands its idempotency key to a service that deduplicates by it.
+    pub fn accepts_key(mut self) -> Self {
+        self.contract.accepts_key = true;
+        self
+    }
+
+    /// Says which concrete accesses an input implies. Must be pure. The default is none.
+    pub fn accesses<A, F>(mut self, accesses: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(&A) -> Vec<Access> + Send + Sync + 'static,
+    {
+        self.accesses = Arc::new(move |input| parse_input(input).map(|args: A| accesses(&args)));
+        self
+    }
+
+    /// Finishes the tool with code that does not need the context.
+    pub fn execute<A, F, Fut, T, E>(self, run: F) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + 'static,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        T: IntoOutput,
+        ToolError: From<E>,
+    {
+        let mut tool = self.execute_with(move |args: A, _| run(args));
+        tool.uses_context = false;
+        tool
+    }
+
+    /// Finishes the tool with code that takes the context.
+    pub fn execute_with<A, F, Fut, T, E>(self, run: F) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        T: IntoOutput,
+        ToolError: From<E>,
+    {
+        self.finish::<A>(Arc::new(move |input, cx| {
+            let future = run(parse_input(&input)?, cx);
+            Ok(Running::Async(Box::pin(async move { future.await?.into_output() })))
+        }))
+    }
+
+    /// Finishes the tool with code that blocks, such as work on files. It runs on a thread of its own and is
+    /// waited for even when the call is cancelled, so it asks [`Cx::is_cancelled`] where it takes long.
+    pub fn execute_blocking<A, F, T, E>(self, run: F) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Fn(A, &Cx) -> Result<T, E> + Send + Sync + 'static,
+        T: IntoOutput,
+        ToolError: From<E>,
+    {
+        let run = Arc::new(run);
+        self.finish::<A>(Arc::new(move |input, cx| {
+            let args = parse_input(&input)?;
+            let run = Arc::clone(&run);
+            Ok(Running::Blocking(Box::new(move || run(args, &cx)?.into_output())))
+        }))
+    }
+
+    fn finish<A: JsonSchema>(self, execute: Arc<Execute>) -> Tool {
+        let Self { mut contract, accesses, definition_error } = self;
+        contract.parameters = schema_of::<A>();
+        Tool { contract: Arc::new(contract), accesses, execute, uses_context: true, definition_error }
+    }
+}
+
+fn parse_input<A: DeserializeOwned>(input: &Value) -> Result<A, ToolError> {
+    A::deserialize(input).map_err(|err| ToolError::new(ErrorCode::InvalidInput, err.to_string()))
+}
