@@ -47,7 +47,7 @@ pub use tool::{DefinitionError, Tool, ToolBuilder};
 
 pub use context::{Cx, CxParts, Progress, ProgressSink};
 pub use surface::{
-    BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition,
+    ApplyError, BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition,
     Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
 };
 

@@ -167,7 +167,37 @@ pub trait Fs: Send + Sync {
     fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError>;
 
     /// Makes all of the changes or none.
-    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ToolError>;
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError>;
+}
+
+/// Why [`Fs::apply`] made no change.
+#[derive(Clone, Debug)]
+pub enum ApplyError {
+    /// A file is no longer what the change expected: look at it again and retry.
+    Changed {
+        /// The file.
+        path: String,
+    },
+    /// Anything else.
+    Failed(ToolError),
+}
+
+impl From<ToolError> for ApplyError {
+    fn from(err: ToolError) -> Self {
+        Self::Failed(err)
+    }
+}
+
+impl From<ApplyError> for ToolError {
+    fn from(err: ApplyError) -> Self {
+        match err {
+            ApplyError::Failed(err) => err,
+            ApplyError::Changed { path } => {
+                let message = format!("{path} keeps changing while it is edited; nothing was written: read it again");
+                Self::new(crate::ErrorCode::PathInvalid, message)
+            }
+        }
+    }
 }
 
 /// A command to run.
@@ -179,8 +209,6 @@ pub struct ShellRequest {
     pub args: Vec<String>,
     /// Working directory; `None` is the root.
     pub cwd: Option<String>,
-    /// Time until it is killed, in milliseconds.
-    pub timeout_ms: u64,
 }
 
 /// How a command ended.
@@ -207,7 +235,7 @@ pub struct ShellOutcome {
     pub enforced: Enforced,
 }
 
-/// Runs commands under the call's grant.
+/// Runs commands under the call's grant, within the call's time.
 pub trait Shell: Send + Sync {
     /// Runs the command to its end, its timeout or the call's cancellation.
     fn run(&self, request: ShellRequest) -> BoxFuture<'_, Result<ShellOutcome, ToolError>>;

@@ -14,6 +14,7 @@ use crate::{
 };
 
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
+type TimeoutMs = dyn Fn(&Value) -> Option<u64> + Send + Sync;
 type Execute = dyn Fn(Value, Cx) -> Result<Running, ToolError> + Send + Sync;
 type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
 
@@ -28,6 +29,7 @@ enum Running {
 pub struct Tool {
     contract: Arc<Contract>,
     accesses: Arc<Accesses>,
+    timeout_ms: Arc<TimeoutMs>,
     execute: Arc<Execute>,
     uses_context: bool,
     definition_error: Option<DefinitionError>,
@@ -46,6 +48,7 @@ pub enum DefinitionError {
 pub struct ToolBuilder {
     contract: Contract,
     accesses: Arc<Accesses>,
+    timeout_ms: Arc<TimeoutMs>,
     definition_error: Option<DefinitionError>,
 }
 
@@ -72,6 +75,7 @@ impl Tool {
                 accepts_key: false,
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
+            timeout_ms: Arc::new(|_| None),
             definition_error,
         }
     }
@@ -98,6 +102,11 @@ impl Tool {
     /// Returns the concrete accesses that `input` implies. Pure: the same for the same input.
     pub fn accesses(&self, input: &Value) -> Result<Vec<Access>, ToolError> {
         (self.accesses)(input)
+    }
+
+    /// Returns the time that `input` itself asks for, in milliseconds.
+    pub fn timeout_ms(&self, input: &Value) -> Option<u64> {
+        (self.timeout_ms)(input)
     }
 
     /// Calls the implementation directly. Nothing is checked, journaled or cut: that is the pipeline's work, and
@@ -172,12 +181,32 @@ impl ToolBuilder {
     }
 
     /// Says which concrete accesses an input implies. Must be pure. The default is none.
-    pub fn accesses<A, F>(mut self, accesses: F) -> Self
+    pub fn accesses<A, F>(self, accesses: F) -> Self
     where
         A: DeserializeOwned,
         F: Fn(&A) -> Vec<Access> + Send + Sync + 'static,
     {
-        self.accesses = Arc::new(move |input| parse_input(input).map(|args: A| accesses(&args)));
+        self.try_accesses(move |args| Ok(accesses(args)))
+    }
+
+    /// Says which concrete accesses an input implies, where an input may not say it. Must be pure. An error refuses
+    /// the call.
+    pub fn try_accesses<A, F>(mut self, accesses: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(&A) -> Result<Vec<Access>, ToolError> + Send + Sync + 'static,
+    {
+        self.accesses = Arc::new(move |input| accesses(&parse_input(input)?));
+        self
+    }
+
+    /// Says how an input asks for a time of its own, in milliseconds. The default is that it cannot.
+    pub fn timeout_ms<A, F>(mut self, timeout_ms: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(&A) -> Option<u64> + Send + Sync + 'static,
+    {
+        self.timeout_ms = Arc::new(move |input| parse_input(input).ok().and_then(|args: A| timeout_ms(&args)));
         self
     }
 
@@ -228,9 +257,10 @@ impl ToolBuilder {
     }
 
     fn finish<A: JsonSchema>(self, execute: Arc<Execute>) -> Tool {
-        let Self { mut contract, accesses, definition_error } = self;
+        let Self { mut contract, accesses, timeout_ms, definition_error } = self;
         contract.parameters = schema_of::<A>();
-        Tool { contract: Arc::new(contract), accesses, execute, uses_context: true, definition_error }
+        let contract = Arc::new(contract);
+        Tool { contract, accesses, timeout_ms, execute, uses_context: true, definition_error }
     }
 }
 
