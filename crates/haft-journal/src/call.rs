@@ -1,0 +1,121 @@
+//! What is handed to a journal: a run that begins, a call that is planned, the leave to execute it and how it ended.
+//! Nothing here knows how it is stored.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haft_contract::{CallId, CallKey, Effect, Envelope, RunId};
+use serde::{Deserialize, Serialize};
+
+/// A run that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRun {
+    /// Names the run.
+    pub id: RunId,
+    /// The front end that begins it, such as `cli` or `mcp`.
+    pub front_end: String,
+    /// The workspace root.
+    pub root: String,
+    /// When it begins, in milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// The version of haft.
+    pub version: String,
+}
+
+/// A call that is about to be refused or executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedCall {
+    /// Which call it is.
+    pub id: CallId,
+    /// The tool called, by the name that it was called by: a tool that does not exist has its row too.
+    pub tool: String,
+    /// The tool's effect, which decides how firmly the call is recorded.
+    pub effect: Effect,
+    /// The key of the first such call of the attempt.
+    pub first_key: CallKey,
+    /// The key of this call.
+    pub call_key: CallKey,
+    /// The input as JSON, its bodies already replaced by digests.
+    pub input: String,
+    /// The accesses that the input implies, as JSON.
+    pub accesses: String,
+    /// The driver's own id of the call.
+    pub driver_call_id: Option<String>,
+    /// When the call arrived, in milliseconds since 1970.
+    pub started_at_ms: u64,
+}
+
+/// The leave to execute one call, given by a journal once the call is recorded as firmly as its effect needs.
+///
+/// Nothing executes without one. It is settled once; one that is dropped leaves the call open, which is what a
+/// crash leaves too.
+#[derive(Debug)]
+#[must_use = "an intent that is not settled leaves its call open"]
+pub struct Intent {
+    call: Arc<PlannedCall>,
+}
+
+impl Intent {
+    pub(crate) fn new(call: Arc<PlannedCall>) -> Self {
+        Self { call }
+    }
+
+    pub(crate) fn into_call(self) -> Arc<PlannedCall> {
+        self.call
+    }
+
+    /// Returns the call that may execute.
+    pub fn call(&self) -> &PlannedCall {
+        &self.call
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// How it ended, in a word; never [`Status::Intended`].
+    pub status: Status,
+    /// The answer as the caller gets it.
+    pub envelope: Envelope,
+    /// When it ended, in milliseconds since 1970.
+    pub finished_at_ms: u64,
+}
+
+/// How far a recorded call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It was about to execute; whether it did is not known yet.
+    Intended,
+    /// It did what was asked.
+    Succeeded,
+    /// It was executed and reported an error.
+    Failed,
+    /// It was not executed.
+    Refused,
+    /// It may or may not have happened.
+    Unknown,
+}
+
+impl Status {
+    /// All statuses.
+    pub const ALL: [Self; 5] =
+        [Self::Intended, Self::Succeeded, Self::Failed, Self::Refused, Self::Unknown];
+
+    /// Returns the name used in JSON and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Intended => "intended",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,139 @@
+//! What a journal answers: its rows, as they are shown, exported and recalled. Rows are read back from a file that
+//! others can change, so what they hold is not trusted to be well formed.
+
+use std::collections::HashMap;
+
+use haft_contract::{CallId, Effect, Envelope, RunId, Scope};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::Status;
+use crate::limits::QUERY_BYTES_MAX;
+
+/// How far an attempt has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AttemptState {
+    /// The greatest number that a call of the attempt has, 0 if there is none.
+    pub last_seq: u32,
+    /// How many calls of the attempt share a first key, by that key in hexadecimal.
+    pub occurrences: HashMap<String, u32>,
+}
+
+/// One recorded call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallRow {
+    /// Grows with every record and every settlement in the journal; no two rows share it.
+    pub change: u64,
+    /// Run, node, iteration and attempt.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// The call's number inside the attempt, from 1.
+    pub seq: u32,
+    /// The tool called, by the name that it was called by.
+    pub tool: String,
+    /// The tool's effect.
+    pub effect: Effect,
+    /// How far the call has come.
+    pub status: Status,
+    /// When the call arrived, in milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// When the call ended, in milliseconds since 1970.
+    pub finished_at_ms: Option<u64>,
+    /// The key of the first such call of the attempt, in hexadecimal.
+    pub first_key: String,
+    /// The key of this call, in hexadecimal.
+    pub call_key: String,
+    /// The driver's own id of the call.
+    pub driver_call_id: Option<String>,
+    /// The input as JSON.
+    #[serde(serialize_with = "as_json")]
+    pub input: String,
+    /// The accesses that the input implies, as JSON.
+    #[serde(serialize_with = "as_json")]
+    pub accesses: String,
+    /// The answer as JSON, `None` while the call is open.
+    #[serde(serialize_with = "as_optional_json")]
+    pub envelope: Option<String>,
+}
+
+impl CallRow {
+    /// Returns which call it is.
+    pub fn id(&self) -> CallId {
+        CallId { scope: self.scope.clone(), seq: self.seq }
+    }
+
+    /// Returns the answer, `None` while the call is open; an error if it is not an envelope that this haft reads.
+    pub fn parsed_envelope(&self) -> Result<Option<Envelope>, serde_json::Error> {
+        self.envelope.as_deref().map(serde_json::from_str).transpose()
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.input.len() + self.accesses.len() + self.envelope.as_ref().map_or(0, String::len)
+    }
+}
+
+/// One recorded run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunRow {
+    /// Names the run.
+    pub id: RunId,
+    /// The front end that began it.
+    pub front_end: String,
+    /// The workspace root.
+    pub root: String,
+    /// The version of haft that began it.
+    pub version: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// When its latest call arrived, in milliseconds since 1970.
+    pub last_call_at_ms: Option<u64>,
+    /// How many calls it has.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How many were refused.
+    pub refused: u64,
+    /// How many are open.
+    pub intended: u64,
+    /// How many may or may not have happened.
+    pub unknown: u64,
+}
+
+/// Collects the answer to one query: rows until `rows_max`, [`QUERY_BYTES_MAX`] or the first error.
+///
+/// The row that crosses the bound of bytes still belongs to the answer, so that asking on always gets further.
+pub(crate) fn collect_rows<E>(
+    rows: impl Iterator<Item = Result<CallRow, E>>,
+    rows_max: u32,
+) -> Result<Vec<CallRow>, E> {
+    let mut answer = Vec::new();
+    let mut bytes = 0;
+    for row in rows.take(usize::try_from(rows_max).unwrap_or(usize::MAX)) {
+        let row = row?;
+        bytes += row.text_bytes();
+        answer.push(row);
+        if bytes >= QUERY_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(answer)
+}
+
+/// Puts stored JSON into the output as it is, not as a string of JSON. A text that is not JSON stays a string.
+fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(json) => json.serialize(serializer),
+        Err(_) => text.serialize(serializer),
+    }
+}
+
+#[expect(clippy::ref_option, reason = "the signature is serde's")]
+fn as_optional_json<S: Serializer>(
+    text: &Option<String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match text {
+        Some(text) => as_json(text, serializer),
+        None => serializer.serialize_none(),
+    }
+}

@@ -1,0 +1,44 @@
+//! What SQLite reports, in the words of the journal. Errors about a single entry are made where the entry is written.
+
+use std::path::Path;
+
+use rusqlite::{Error, ErrorCode};
+
+use crate::JournalError;
+use crate::limits::LOCK_WAIT_MS_MAX;
+
+/// Returns what a failure of the database at `path` means.
+pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
+    let path = path.to_owned();
+    let detail = err.to_string();
+    let Some(code) = err.sqlite_error_code() else {
+        return if is_about_content(err) {
+            JournalError::Damaged { path, detail }
+        } else {
+            JournalError::Failed { path, detail }
+        };
+    };
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            JournalError::Locked { path, waited_ms: LOCK_WAIT_MS_MAX }
+        }
+        ErrorCode::DiskFull => JournalError::Full { path },
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => JournalError::ReadOnly { path },
+        ErrorCode::CannotOpen => JournalError::CannotOpen { path, reason: detail },
+        ErrorCode::NotADatabase => {
+            JournalError::NotAJournal { path, reason: "it is no SQLite database".to_owned() }
+        }
+        ErrorCode::DatabaseCorrupt => JournalError::Damaged { path, detail },
+        _ => JournalError::Failed { path, detail },
+    }
+}
+
+fn is_about_content(err: &Error) -> bool {
+    matches!(
+        err,
+        Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::QueryReturnedNoRows
+    )
+}

@@ -1,0 +1,176 @@
+//! The writer without its thread: what becomes of each entry when some cannot be written.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use haft_contract::{CallId, CallKey, Effect, Envelope, Metadata, RunId, Scope};
+
+use super::*;
+use crate::sqlite::{open, tests::run};
+use crate::{Intent, Outcome, PlannedCall, Status};
+
+struct Fixture {
+    writer: Writer,
+    _directory: tempfile::TempDir,
+}
+
+fn fixture() -> Fixture {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let db = open::writing(&path).unwrap();
+    let mut fixture =
+        Fixture { writer: Writer::new(db, "journal.db".into()), _directory: directory };
+    fixture.check(vec![begin("r")], expect!["done; sound"]);
+    fixture
+}
+
+impl Fixture {
+    /// Writes the entries as one batch and expects these results, in the order of the entries.
+    fn check(&mut self, entries: Vec<Entry>, expect: Expect) {
+        let (requests, answers): (Vec<_>, Vec<_>) = entries
+            .into_iter()
+            .map(|entry| {
+                let (reply, answer) = oneshot::channel();
+                (Request { entry, reply }, answer)
+            })
+            .unzip();
+        let health = self.writer.write(requests);
+        let mut lines: Vec<String> = answers
+            .into_iter()
+            .map(|mut answer| match answer.try_recv().unwrap() {
+                Ok(()) => "done".to_owned(),
+                Err(err) => err.to_string().split(':').next().unwrap_or_default().to_owned(),
+            })
+            .collect();
+        lines.push(format!("{health:?}").to_lowercase());
+        expect.assert_eq(&lines.join("; "));
+    }
+
+    fn recorded(&self) -> String {
+        let mut statement = self
+            .writer
+            .db
+            .prepare("SELECT seq || ' ' || status FROM calls ORDER BY change")
+            .unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        rows.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn begin(id: &str) -> Entry {
+    Entry::Run(run(id))
+}
+
+fn call(run: &str, seq: u32, effect: Effect) -> Arc<PlannedCall> {
+    let scope = Scope::of_run(RunId::parse(run).unwrap());
+    let key = CallKey::first(&scope, "tool", "{}");
+    Arc::new(PlannedCall {
+        id: CallId { scope, seq },
+        tool: "tool".to_owned(),
+        effect,
+        first_key: key,
+        call_key: key,
+        input: "{}".to_owned(),
+        accesses: "[]".to_owned(),
+        driver_call_id: None,
+        started_at_ms: 2,
+    })
+}
+
+fn intended(seq: u32) -> Entry {
+    Entry::Intended(call("r", seq, Effect::Once))
+}
+
+fn settled(seq: u32, effect: Effect) -> Entry {
+    let envelope = Envelope::Output { data: "ok".into(), metadata: Metadata::default() };
+    let outcome = Outcome { status: Status::Succeeded, envelope, finished_at_ms: 3 };
+    Entry::settle(Intent::new(call("r", seq, effect)), outcome).unwrap()
+}
+
+fn large(seq: u32, input_bytes: usize) -> Entry {
+    let mut call = PlannedCall::clone(&call("r", seq, Effect::Once));
+    call.input = "x".repeat(input_bytes);
+    Entry::Intended(Arc::new(call))
+}
+
+#[test]
+fn each_entry_of_a_batch_has_its_own_result() {
+    let mut fixture = fixture();
+    let unknown_run = Entry::Intended(call("elsewhere", 1, Effect::Once));
+    let batch = vec![
+        intended(1),
+        intended(1),
+        settled(2, Effect::Read),
+        settled(7, Effect::Once),
+        unknown_run,
+        settled(1, Effect::Once),
+        intended(3),
+    ];
+    fixture.check(batch, expect!["done; call r/main/0/1/1 is recorded already; done; call r/main/0/1/7 has no open intent in this journal; run elsewhere is not in the journal; done; done; sound"]);
+    expect!["2 succeeded; 1 succeeded; 3 intended"].assert_eq(&fixture.recorded());
+}
+
+#[test]
+fn an_entry_that_breaks_the_commit_takes_no_other_with_it() {
+    let mut fixture = fixture();
+    let mut beyond_all_time = PlannedCall::clone(&call("r", 2, Effect::Once));
+    beyond_all_time.started_at_ms = u64::MAX;
+    let beyond_all_time = Entry::Intended(Arc::new(beyond_all_time));
+    let batch = vec![intended(1), beyond_all_time, intended(3)];
+    fixture.check(batch, expect!["done; journal journal.db failed; done; sound"]);
+    expect!["1 intended; 3 intended"].assert_eq(&fixture.recorded());
+}
+
+#[test]
+fn what_fits_on_a_full_disk_is_written() {
+    let mut fixture = fixture();
+    let pages: i64 =
+        fixture.writer.db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    fixture.writer.db.pragma_update(None, "max_page_count", pages + 2).unwrap();
+    fixture.check(
+        vec![intended(1), large(2, 100_000), intended(3)],
+        expect!["done; no space left for journal journal.db; done; sound"],
+    );
+    fixture.writer.db.pragma_update(None, "max_page_count", pages + 100).unwrap();
+    fixture.check(vec![large(2, 100_000)], expect!["done; sound"]);
+    expect!["1 intended; 3 intended; 2 intended"].assert_eq(&fixture.recorded());
+}
+
+#[test]
+fn a_lock_is_waited_for_once_per_batch() {
+    let mut fixture = fixture();
+    let waits = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&waits);
+    let give_up = move |_| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        false
+    };
+    fixture.writer.db.busy_handler(Some(give_up)).unwrap();
+    let path = fixture.writer.db.path().unwrap().to_owned();
+    let other = Connection::open(path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    fixture.check(vec![intended(1), intended(2)], expect!["journal journal.db stayed locked by another process for 10000 ms; journal journal.db stayed locked by another process for 10000 ms; sound"]);
+    assert_eq!(waits.load(std::sync::atomic::Ordering::Relaxed), 1);
+    other.execute_batch("ROLLBACK").unwrap();
+    fixture.check(vec![intended(1), intended(2)], expect!["done; done; sound"]);
+}
+
+#[test]
+fn after_a_failed_sync_nothing_more_is_promised() {
+    let health = |code| health_after(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+    assert_eq!(health(ffi::SQLITE_IOERR_FSYNC), Health::Lost);
+    assert_eq!(health(ffi::SQLITE_IOERR_DIR_FSYNC), Health::Lost);
+    assert_eq!(health(ffi::SQLITE_IOERR_WRITE), Health::Sound);
+    assert_eq!(health(ffi::SQLITE_FULL), Health::Sound);
+}
+
+#[test]
+fn change_numbers_are_never_given_twice() {
+    let mut fixture = fixture();
+    fixture.check(vec![intended(1), intended(2)], expect!["done; done; sound"]);
+    fixture.writer.db.execute("DELETE FROM calls", []).unwrap();
+    fixture.check(vec![intended(1)], expect!["done; sound"]);
+    let change: i64 =
+        fixture.writer.db.query_row("SELECT change FROM calls", [], |row| row.get(0)).unwrap();
+    assert_eq!(change, 3);
+}

@@ -1,0 +1,84 @@
+//! The view that readers of Smithers databases know: its columns, what each status becomes there, and where it cuts.
+
+use expect_test::expect;
+use haft_contract::Effect;
+use haft_journal::limits::VIEW_OUTPUT_BYTES_MAX;
+use haft_journal::{Journal, Outcome, SqliteJournal, Status};
+use rusqlite::Connection;
+use serde_json::{Map, Value, json};
+
+use crate::fixture::{call, outcome, output, record, run, scope};
+
+fn view_rows(db: &Connection) -> Vec<Value> {
+    let mut statement = db.prepare("SELECT * FROM _smithers_tool_calls ORDER BY seq").unwrap();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let rows = statement.query_map([], |row| {
+        let mut fields = Map::new();
+        for (index, name) in names.iter().enumerate() {
+            let field = match row.get(index)? {
+                rusqlite::types::Value::Null => Value::Null,
+                rusqlite::types::Value::Integer(number) => json!(number),
+                rusqlite::types::Value::Text(text) => json!(text),
+                other => panic!("column {name} holds {other:?}"),
+            };
+            fields.insert(name.clone(), field);
+        }
+        Ok(Value::Object(fields))
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn every_status_has_its_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    journal.begin_run(run("r")).await.unwrap();
+    record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
+    record(&journal, call(&scope("r"), 2, Effect::Read), Status::Failed).await;
+    let refused = call(&scope("r"), 3, Effect::Once);
+    journal.refuse(refused, outcome(Status::Refused)).await.unwrap();
+    record(&journal, call(&scope("r"), 4, Effect::Idempotent), Status::Unknown).await;
+    drop(journal.intend(call(&scope("r"), 5, Effect::Once)).await.unwrap());
+
+    let rows = view_rows(&Connection::open(&path).unwrap());
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    expect![[r#"
+        {"attempt":1,"error_json":null,"finished_at_ms":3000,"input_json":"{\"path\":\"file-1\"}","iteration":0,"node_id":"main","output_json":"\"ok\"","run_id":"r","seq":1,"started_at_ms":2010,"status":"success","tool_name":"write"}
+        {"attempt":1,"error_json":"{\"code\":\"TOOL_PATH_INVALID\",\"message\":\"there is no file \\\"a\\\"\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-2\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":2,"started_at_ms":2020,"status":"error","tool_name":"read"}
+        {"attempt":1,"error_json":"{\"code\":\"PERMISSION_DENIED\",\"message\":\"rule 3 denies it\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-3\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":3,"started_at_ms":2030,"status":"error","tool_name":"write"}
+        {"attempt":1,"error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"it may have happened\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-4\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":4,"started_at_ms":2040,"status":"error","tool_name":"todo"}
+    "#]].assert_eq(&text);
+}
+
+/// Records an output of JSON text `text` and returns what the view makes of it.
+async fn cut(text: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    journal.begin_run(run("r")).await.unwrap();
+    let intent = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
+    let ended = Outcome { envelope: output(json!(text)), ..outcome(Status::Succeeded) };
+    journal.settle(intent, ended).await.unwrap();
+    let rows = view_rows(&Connection::open(&path).unwrap());
+    rows[0]["output_json"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn an_output_is_cut_before_the_character_that_crosses_the_bound() {
+    // The quotes of the JSON string count.
+    let whole = "x".repeat(VIEW_OUTPUT_BYTES_MAX - 2);
+    assert_eq!(cut(&whole).await, format!("\"{whole}\""));
+    assert_eq!(cut(&format!("{whole}y")).await, format!("\"{whole}y"));
+    for character in ["y", "ä", "€", "\u{1F600}"] {
+        for left in 0..=character.len() {
+            let start = "x".repeat(VIEW_OUTPUT_BYTES_MAX - 1 - left);
+            let text = cut(&format!("{start}{character}zzzz")).await;
+            let mut expected = format!("\"{start}{character}");
+            if left < character.len() {
+                expected.truncate(1 + start.len());
+            }
+            assert!(text == expected, "{character} with {left} bytes left: {} bytes", text.len());
+        }
+    }
+}
