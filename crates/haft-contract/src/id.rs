@@ -33,7 +33,9 @@ impl ToolId {
         let starts_well = text.starts_with(|first: char| first.is_ascii_lowercase());
         let part_is_word = |part: &str| {
             !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+                && part
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
         };
         if text.len() <= TOOL_ID_CHARS_MAX && starts_well && text.split('.').all(part_is_word) {
             Ok(Self(text.to_owned()))
@@ -91,7 +93,8 @@ mod tests {
             assert!(ToolId::parse(good).is_ok(), "{good:?} should be accepted");
         }
         let too_long = "a".repeat(TOOL_ID_CHARS_MAX + 1);
-        for bad in ["", "1a", "_a", "A", "a..b", ".a", "a.", "a-b", "a b", "ä", too_long.as_str()] {
+        for bad in ["", "1a", "_a", "A", "a..b", ".a", "a.", "a-b", "a b", "ä", too_long.as_str()]
+        {
             assert!(ToolId::parse(bad).is_err(), "{bad:?} should be refused");
         }
     }

@@ -42,7 +42,8 @@ impl CallKey {
 
     /// Returns the key of a whole task: the same for every call of one node and iteration.
     pub fn task_key(scope: &Scope) -> String {
-        let parts = ["haft task key", scope.run.as_str(), &scope.node, &scope.iteration.to_string()];
+        let parts =
+            ["haft task key", scope.run.as_str(), &scope.node, &scope.iteration.to_string()];
         format!("haft_{}", hex(&digest(&parts)))
     }
 }
@@ -95,7 +96,9 @@ fn write_canonical(value: &Value, text: &mut String) {
             }
             text.push(']');
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => text.push_str(&value.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            text.push_str(&value.to_string())
+        }
     }
 }
 
@@ -140,7 +143,8 @@ mod tests {
     #[test]
     fn equal_inputs_have_equal_canonical_texts() {
         let one: Value = serde_json::from_str(r#"{"b":[{"y":1,"x":"ä\n"}],"a":null}"#).unwrap();
-        let other: Value = serde_json::from_str(r#"{ "a":null, "b":[ {"x":"ä\n","y":1} ] }"#).unwrap();
+        let other: Value =
+            serde_json::from_str(r#"{ "a":null, "b":[ {"x":"ä\n","y":1} ] }"#).unwrap();
         assert_eq!(canonical_json(&one), canonical_json(&other));
         assert_eq!(canonical_json(&one), r#"{"a":null,"b":[{"x":"ä\n","y":1}]}"#);
     }

@@ -47,8 +47,8 @@ pub use tool::{DefinitionError, Tool, ToolBuilder};
 
 pub use context::{Cx, CxParts, Progress, ProgressSink};
 pub use surface::{
-    ApplyError, BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition,
-    Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
+    ApplyError, BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
+    Precondition, Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
 };
 
 pub use envelope::{Enforced, Envelope, Layer, Level, Metadata};
@@ -58,6 +58,7 @@ pub use output::{Body, Excerpt, IntoOutput, Output, ToolError};
 pub use id::{IdError, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};
 pub use requirement::{
-    ArgPattern, FsRequirement, NetRequirement, RequirementSet, ShellRequirement, UnknownVariable, Variables,
+    ArgPattern, FsRequirement, NetRequirement, RequirementSet, ShellRequirement, UnknownVariable,
+    Variables,
 };
 pub use scope::{CallId, RunId, Scope, ScopeError};

@@ -58,10 +58,30 @@ const fn row(name: &'static str, value: u64, unit: &'static str, what: &'static 
 /// All bounds of the contract, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
     row("TOOL_ID_CHARS_MAX", TOOL_ID_CHARS_MAX as u64, "characters", "a tool id"),
-    row("OUTPUT_BYTES_DEFAULT", OUTPUT_BYTES_DEFAULT as u64, "bytes", "an output, a file read whole, a content, a patch"),
-    row("OUTPUT_BYTES_MAX", OUTPUT_BYTES_MAX as u64, "bytes", "the output limit that can be configured; a command's sidecar"),
-    row("SEARCH_SIDECAR_BYTES_MAX", SEARCH_SIDECAR_BYTES_MAX as u64, "bytes", "what grep and glob collect past their limit"),
-    row("OUTPUT_TAIL_BYTES", OUTPUT_TAIL_BYTES as u64, "bytes", "the end of a cut command output kept in the envelope"),
+    row(
+        "OUTPUT_BYTES_DEFAULT",
+        OUTPUT_BYTES_DEFAULT as u64,
+        "bytes",
+        "an output, a file read whole, a content, a patch",
+    ),
+    row(
+        "OUTPUT_BYTES_MAX",
+        OUTPUT_BYTES_MAX as u64,
+        "bytes",
+        "the output limit that can be configured; a command's sidecar",
+    ),
+    row(
+        "SEARCH_SIDECAR_BYTES_MAX",
+        SEARCH_SIDECAR_BYTES_MAX as u64,
+        "bytes",
+        "what grep and glob collect past their limit",
+    ),
+    row(
+        "OUTPUT_TAIL_BYTES",
+        OUTPUT_TAIL_BYTES as u64,
+        "bytes",
+        "the end of a cut command output kept in the envelope",
+    ),
     row("GLOB_ENTRIES_MAX", GLOB_ENTRIES_MAX as u64, "paths", "the result of glob"),
     row("GREP_MATCHES_MAX", GREP_MATCHES_MAX as u64, "matches", "the result of grep"),
     row("TIMEOUT_MS_DEFAULT", TIMEOUT_MS_DEFAULT, "milliseconds", "one call, unless configured"),
@@ -73,6 +93,11 @@ pub const TABLE: &[Limit] = &[
     row("PATH_BYTES_MAX", PATH_BYTES_MAX as u64, "bytes", "a path given to a file tool"),
     row("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list"),
     row("SCOPE_NAME_CHARS_MAX", SCOPE_NAME_CHARS_MAX as u64, "characters", "a run or node name"),
-    row("SCHEMA_ERRORS_MAX", SCHEMA_ERRORS_MAX as u64, "errors", "schema violations listed at once"),
+    row(
+        "SCHEMA_ERRORS_MAX",
+        SCHEMA_ERRORS_MAX as u64,
+        "errors",
+        "schema violations listed at once",
+    ),
     row("SUGGESTIONS_MAX", SUGGESTIONS_MAX as u64, "names", "near matches named in an error"),
 ];

@@ -105,9 +105,10 @@ impl<T: Serialize> IntoOutput for T {
         match serde_json::to_value(self) {
             Ok(Value::String(text)) => Ok(Output::text(text)),
             Ok(data) => Ok(Output::data(data)),
-            Err(err) => {
-                Err(ToolError::new(ErrorCode::ToolBadOutput, format!("the tool's answer is not JSON: {err}")))
-            }
+            Err(err) => Err(ToolError::new(
+                ErrorCode::ToolBadOutput,
+                format!("the tool's answer is not JSON: {err}"),
+            )),
         }
     }
 }

@@ -124,7 +124,9 @@ pub struct Variables {
 
 /// A pattern names a variable that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("pattern {pattern:?} names the unknown variable {{{name}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}")]
+#[error(
+    "pattern {pattern:?} names the unknown variable {{{name}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}"
+)]
 pub struct UnknownVariable {
     /// The pattern.
     pub pattern: String,
@@ -137,15 +139,21 @@ impl Variables {
     /// for a pattern without a variable.
     ///
     /// An empty list of values is an empty scope: calls that need it fail closed.
-    pub fn split<'a>(&self, pattern: &'a str) -> Result<Option<(&[PathBuf], &'a str)>, UnknownVariable> {
-        let Some((name, rest)) = pattern.strip_prefix('{').and_then(|inner| inner.split_once('}')) else {
+    pub fn split<'a>(
+        &self,
+        pattern: &'a str,
+    ) -> Result<Option<(&[PathBuf], &'a str)>, UnknownVariable> {
+        let Some((name, rest)) = pattern.strip_prefix('{').and_then(|inner| inner.split_once('}'))
+        else {
             return Ok(None);
         };
         let values = match name {
             "workspace" => &self.workspace,
             "ad-hoc" => &self.ad_hoc,
             "user-data" => &self.user_data,
-            _ => return Err(UnknownVariable { pattern: pattern.to_owned(), name: name.to_owned() }),
+            _ => {
+                return Err(UnknownVariable { pattern: pattern.to_owned(), name: name.to_owned() });
+            }
         };
         Ok(Some((values, rest)))
     }

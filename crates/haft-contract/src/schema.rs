@@ -122,6 +122,7 @@ mod tests {
                 "path"
               ],
               "type": "object"
-            }"#]].assert_eq(&text);
+            }"#]]
+        .assert_eq(&text);
     }
 }

@@ -193,7 +193,9 @@ impl From<ApplyError> for ToolError {
         match err {
             ApplyError::Failed(err) => err,
             ApplyError::Changed { path } => {
-                let message = format!("{path} keeps changing while it is edited; nothing was written: read it again");
+                let message = format!(
+                    "{path} keeps changing while it is edited; nothing was written: read it again"
+                );
                 Self::new(crate::ErrorCode::PathInvalid, message)
             }
         }

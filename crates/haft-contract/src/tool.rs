@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::schema::{empty_object, schema_of};
 use crate::{
-    Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Output, OutputLimit,
-    RequirementSet, ToolError, ToolId, ToolMetadata,
+    Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Output,
+    OutputLimit, RequirementSet, ToolError, ToolId, ToolMetadata,
 };
 
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
@@ -118,7 +118,9 @@ impl Tool {
                 Ok(result) => result,
                 Err(err) => match err.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
-                    Err(_) => Err(ToolError::new(ErrorCode::ToolFailed, "the runtime is shutting down")),
+                    Err(_) => {
+                        Err(ToolError::new(ErrorCode::ToolFailed, "the runtime is shutting down"))
+                    }
                 },
             },
         }
@@ -206,7 +208,8 @@ impl ToolBuilder {
         A: DeserializeOwned,
         F: Fn(&A) -> Option<u64> + Send + Sync + 'static,
     {
-        self.timeout_ms = Arc::new(move |input| parse_input(input).ok().and_then(|args: A| timeout_ms(&args)));
+        self.timeout_ms =
+            Arc::new(move |input| parse_input(input).ok().and_then(|args: A| timeout_ms(&args)));
         self
     }
 
