@@ -1,0 +1,145 @@
+//! An access as it is judged: what a tool declared, after the runtime resolved its paths. Resolving is not done here;
+//! a path that still holds `..` is never inside a capability.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use haft_contract::Command;
+
+/// Longest command shown in a message, in characters.
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// One thing outside that a call would touch, resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Canonical {
+    /// Reads a file, or anything below a directory.
+    Read {
+        /// The resolved path.
+        path: PathSubject,
+    },
+    /// Creates, changes or removes a file.
+    Write {
+        /// The resolved path.
+        path: PathSubject,
+    },
+    /// Reaches a host.
+    Net {
+        /// The host's name or address.
+        host: String,
+    },
+    /// Runs a command.
+    Shell {
+        /// The command.
+        command: Command,
+    },
+    /// Uses a named capability.
+    Named {
+        /// The capability's name.
+        name: String,
+    },
+}
+
+/// A path with its symlinks and `..` resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PathSubject {
+    /// The whole path.
+    pub absolute: PathBuf,
+    /// The path from the workspace root that it lies beneath, empty for the root itself; `None` outside all roots.
+    pub relative: Option<PathBuf>,
+}
+
+/// What a pattern is matched against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject<'a> {
+    Path(&'a PathSubject),
+    Command(&'a Command),
+    Host(&'a str),
+    Name(&'a str),
+    /// A call that touches nothing outside.
+    Nothing,
+}
+
+impl Canonical {
+    /// Returns the name of the capability that the access needs.
+    pub fn capability(&self) -> &str {
+        match self {
+            Self::Read { .. } => "fs.read",
+            Self::Write { .. } => "fs.write",
+            Self::Net { .. } => "net.fetch",
+            Self::Shell { .. } => "shell.run",
+            Self::Named { name } => name,
+        }
+    }
+
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        match self {
+            Self::Read { path } | Self::Write { path } => Subject::Path(path),
+            Self::Net { host } => Subject::Host(host),
+            Self::Shell { command } => Subject::Command(command),
+            Self::Named { name } => Subject::Name(name),
+        }
+    }
+}
+
+impl fmt::Display for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { path } | Self::Write { path } => {
+                write!(f, "{} of {:?}", self.capability(), path.to_string())
+            }
+            Self::Net { host } => write!(f, "net.fetch of {host:?}"),
+            Self::Shell { command } => write!(f, "shell.run of {:?}", shortened(&command.line())),
+            Self::Named { name } => write!(f, "use of {name:?}"),
+        }
+    }
+}
+
+impl PathSubject {
+    /// Returns the path `relative` beneath the workspace root `root`.
+    pub fn beneath(root: &Path, relative: &Path) -> Self {
+        let absolute =
+            if relative.as_os_str().is_empty() { root.to_owned() } else { root.join(relative) };
+        Self { absolute, relative: Some(relative.to_owned()) }
+    }
+
+    /// Returns a path outside all workspace roots.
+    pub fn outside(absolute: impl Into<PathBuf>) -> Self {
+        Self { absolute: absolute.into(), relative: None }
+    }
+
+    /// Returns how many bytes of the whole path lie before the part relative to the root.
+    pub(crate) fn root_bytes(&self) -> usize {
+        self.relative.as_ref().map_or(0, |relative| {
+            self.absolute.as_os_str().len().saturating_sub(relative.as_os_str().len())
+        })
+    }
+
+    /// Returns whether the path is not resolved after all, so that no pattern can vouch for it.
+    pub(crate) fn is_unresolved(&self) -> bool {
+        let has_parent = |path: &Path| components(path).any(|name| name == b"..");
+        has_parent(&self.absolute) || self.relative.as_deref().is_some_and(has_parent)
+    }
+}
+
+impl fmt::Display for PathSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.relative {
+            Some(relative) if relative.as_os_str().is_empty() => f.write_str("."),
+            Some(relative) => write!(f, "{}", relative.display()),
+            None => write!(f, "{}", self.absolute.display()),
+        }
+    }
+}
+
+/// Returns the names that make up a path, as bytes: paths need not be UTF-8, and a deny must not depend on it.
+pub(crate) fn components(path: &Path) -> impl Iterator<Item = &[u8]> + Clone {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".")
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,155 @@
+//! The decision about a call, and what it rests on. Asking someone, and treating ask as deny where nobody can be
+//! asked, is the runtime's part; so are watchdogs.
+
+use haft_contract::{ToolId, Variables};
+
+use crate::access::{Canonical, Subject};
+use crate::explain::allowing_pattern;
+use crate::pattern::{Fit, Reading};
+use crate::rank::{Candidate, Rank, Verdict, verdict};
+use crate::rule::{Action, Rule, RuleScope, ScopedRule};
+use crate::rule_set::{CompiledRule, RuleSet};
+
+#[cfg(test)]
+mod tests;
+
+/// A call that wants to happen.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The tool.
+    pub tool: &'a ToolId,
+    /// What it would touch. A call that touches nothing is judged on the tool alone.
+    pub accesses: &'a [Canonical],
+}
+
+/// What shall happen, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What shall happen.
+    pub action: Action,
+    /// Why.
+    pub because: Because,
+    /// What would allow the call; `None` if it is allowed.
+    pub remedy: Option<Remedy>,
+}
+
+/// What a decision rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Because {
+    /// The tool called.
+    pub tool: ToolId,
+    /// The access that decided; `None` for a call that touches nothing.
+    pub access: Option<Canonical>,
+    /// What decided it.
+    pub ground: Ground,
+}
+
+/// What decided an access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// A rule.
+    Rule(ScopedRule),
+    /// A deny of the manifest, which no rule of project or session changes.
+    Pinned(ScopedRule),
+    /// A deny or ask that may match something in a command that is not known.
+    MayContain(ScopedRule),
+    /// No rule matches, so someone is asked.
+    NoRule,
+}
+
+/// What would allow a call that is not allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// This rule would allow the access, added for the session.
+    Add(Rule),
+    /// No rule for this access alone helps: this rule would have to change.
+    Change(ScopedRule),
+}
+
+/// Decides a call: of what its accesses get, the strictest.
+pub fn decide(question: &Question<'_>, rules: &RuleSet) -> Decision {
+    let mut accesses = question.accesses.iter();
+    let Some(first) = accesses.next() else { return judge(question.tool, None, rules) };
+    let mut strictest = judge(question.tool, Some(first), rules);
+    for access in accesses {
+        let decision = judge(question.tool, Some(access), rules);
+        // The first of several as strict is named, so the answer does not depend on chance.
+        if decision.action > strictest.action {
+            strictest = decision;
+        }
+    }
+    strictest
+}
+
+/// Decides one access of a call, or with `None` a call that touches nothing.
+///
+/// A host that has to ask uses it to list every access that needs an answer.
+pub fn judge(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Decision {
+    let capability = access.map(Canonical::capability);
+    let subject = access.map_or(Subject::Nothing, Canonical::subject);
+    let speaking = rules.iter().filter_map(|rule| {
+        rule.permission.exactness(tool, capability).map(|exactness| (exactness, &**rule))
+    });
+    let verdict = verdict(speaking, subject);
+    Decision {
+        action: verdict.action,
+        remedy: (verdict.action != Action::Allow).then(|| remedy(tool, access, &verdict)),
+        because: Because { tool: tool.clone(), access: access.cloned(), ground: ground(&verdict) },
+    }
+}
+
+fn ground(verdict: &Verdict<'_>) -> Ground {
+    let decided_so = |winner: &Candidate<'_>| winner.rule.rule.action == verdict.action;
+    match (verdict.winner.filter(decided_so), verdict.holding) {
+        (Some(winner), _) if verdict.is_pinned => Ground::Pinned(winner.rule.into()),
+        (Some(winner), _) => Ground::Rule(winner.rule.into()),
+        (None, Some(holding)) => Ground::MayContain(holding.rule.into()),
+        (None, None) => Ground::NoRule,
+    }
+}
+
+fn remedy(tool: &ToolId, access: Option<&Canonical>, verdict: &Verdict<'_>) -> Remedy {
+    if let Some(pinned) = verdict.winner.filter(|_| verdict.is_pinned) {
+        return Remedy::Change(pinned.rule.into());
+    }
+    // What a preset holds back goes free with the preset, once a rule is written.
+    if let Some(holding) = verdict.holding.filter(|holding| is_written(holding)) {
+        return Remedy::Change(holding.rule.into());
+    }
+    let pattern = allowing_pattern(access.map_or(Subject::Nothing, Canonical::subject));
+    // A tool whose rules are about something else, as bash's are about commands, is helped by naming the capability.
+    let permissions = [Some(tool.as_str()), access.map(Canonical::capability)];
+    let narrow =
+        permissions.into_iter().flatten().map(|name| Rule::new(name, &pattern, Action::Allow));
+    let helpful = narrow.into_iter().find(|rule| would_win(rule, tool, access, verdict.winner));
+    match (helpful, verdict.winner.filter(is_written)) {
+        (Some(rule), _) => Remedy::Add(rule),
+        (None, Some(winner)) => Remedy::Change(winner.rule.into()),
+        // Nothing is in the way of a rule, and what cannot be spelled is allowed with all the tool does.
+        (None, None) => Remedy::Add(Rule::new(tool.as_str(), "*", Action::Allow)),
+    }
+}
+
+/// Returns whether the rule, added for the session, would decide this very access.
+fn would_win(
+    rule: &Rule,
+    tool: &ToolId,
+    access: Option<&Canonical>,
+    winner: Option<Candidate<'_>>,
+) -> bool {
+    let scope = RuleScope::Session;
+    let session_rule = ScopedRule { scope, rule: rule.clone() };
+    let Ok(compiled) = CompiledRule::compile(session_rule, &Variables::default()) else {
+        return false;
+    };
+    let exactness = compiled.permission.exactness(tool, access.map(Canonical::capability));
+    let fit =
+        compiled.pattern.fit(access.map_or(Subject::Nothing, Canonical::subject), Reading::Narrow);
+    let (Some(exactness), Fit::Yes(spelled_bytes)) = (exactness, fit) else { return false };
+    let rank = Rank { exactness, spelled_bytes, scope, action: Action::Allow };
+    winner.is_none_or(|winner| !is_written(&winner) || rank > winner.rank)
+}
+
+fn is_written(candidate: &Candidate<'_>) -> bool {
+    candidate.rule.scope != RuleScope::Preset
+}

@@ -1,0 +1,473 @@
+//! Which rule decides, and how the decision reads.
+
+use std::path::{Path, PathBuf};
+
+use expect_test::{Expect, expect};
+use haft_contract::{Command, ToolId, Variables};
+
+use super::{Decision, Question, Remedy, decide};
+use crate::access::{Canonical, PathSubject};
+use crate::rule::{Action, Rule, RuleScope};
+use crate::rule_set::RuleSet;
+
+/// Reads rules written as `scope action permission pattern`.
+fn rules(lines: &[&str]) -> RuleSet {
+    let parse = |line: &&str| {
+        let mut fields = line.splitn(4, ' ');
+        let mut field = || fields.next().unwrap_or("*");
+        let scope = match field() {
+            "preset" => RuleScope::Preset,
+            "manifest" => RuleScope::Manifest,
+            "project" => RuleScope::Project,
+            "session" => RuleScope::Session,
+            other => panic!("{other:?} is no scope"),
+        };
+        let action = match field() {
+            "allow" => Action::Allow,
+            "ask" => Action::Ask,
+            "deny" => Action::Deny,
+            other => panic!("{other:?} is no action"),
+        };
+        (scope, Rule::new(field(), field(), action))
+    };
+    let variables = Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() };
+    RuleSet::compile(lines.iter().map(parse), &variables).unwrap()
+}
+
+/// Reads an access written as `read path`, `write path`, `net host`, `run words`, `line text` or `use name`.
+fn access(text: &str) -> Canonical {
+    let (kind, rest) = text.split_once(' ').unwrap();
+    let path = || match Path::new(rest).strip_prefix("/work") {
+        Err(_) if rest.starts_with('/') => PathSubject::outside(rest),
+        Ok(relative) => PathSubject::beneath(Path::new("/work"), relative),
+        Err(_) => PathSubject::beneath(Path::new("/work"), Path::new(rest)),
+    };
+    match kind {
+        "read" => Canonical::Read { path: path() },
+        "write" => Canonical::Write { path: path() },
+        "net" => Canonical::Net { host: rest.to_owned() },
+        "run" => shell(&rest.split(' ').collect::<Vec<_>>()),
+        "line" => Canonical::Shell { command: Command::Unknown(rest.to_owned()) },
+        "use" => Canonical::Named { name: rest.to_owned() },
+        other => panic!("{other:?} is no kind of access"),
+    }
+}
+
+fn shell(argv: &[&str]) -> Canonical {
+    let argv = argv.iter().map(|&word| word.to_owned()).collect();
+    Canonical::Shell { command: Command::Argv(argv) }
+}
+
+fn decide_on(lines: &[&str], tool: &str, accesses: &[Canonical]) -> Decision {
+    let tool = ToolId::parse(tool).unwrap();
+    decide(&Question { tool: &tool, accesses }, &rules(lines))
+}
+
+#[track_caller]
+fn check(lines: &[&str], tool: &str, accesses: &[&str], expected: Expect) {
+    let accesses: Vec<_> = accesses.iter().map(|text| access(text)).collect();
+    expected.assert_eq(&decide_on(lines, tool, &accesses).explain());
+}
+
+#[track_caller]
+fn check_action(lines: &[&str], tool: &str, text: &str, expected: Action) {
+    assert_eq!(
+        decide_on(lines, tool, &[access(text)]).action,
+        expected,
+        "{tool} {text}: {lines:?}"
+    );
+}
+
+#[test]
+fn without_rules_everything_asks() {
+    check(
+        &[],
+        "bash",
+        &["run npm test"],
+        expect![[
+            r#"bash needs approval for shell.run of "npm test": no rule matches, and then the answer is ask; the rule `allow bash "npm test"` would allow it"#
+        ]],
+    );
+    check(
+        &[],
+        "todo",
+        &[],
+        expect![[
+            r#"todo needs approval: no rule matches, and then the answer is ask; the rule `allow todo "*"` would allow it"#
+        ]],
+    );
+    check(
+        &[],
+        "web_fetch",
+        &["net Example.com"],
+        expect![[
+            r#"web_fetch needs approval for net.fetch of "Example.com": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.com"` would allow it"#
+        ]],
+    );
+    check(
+        &[],
+        "cal",
+        &["use calendar"],
+        expect![[
+            r#"cal needs approval for use of "calendar": no rule matches, and then the answer is ask; the rule `allow cal "calendar"` would allow it"#
+        ]],
+    );
+}
+
+#[test]
+fn the_more_exact_permission_wins() {
+    let lines = ["manifest allow bash *", "manifest deny shell.run git push"];
+    check_action(&lines, "bash", "run git push", Action::Allow);
+    check_action(&lines, "other", "run git push", Action::Deny);
+    check_action(
+        &["manifest allow shell.run", "session deny shell.* git push"],
+        "bash",
+        "run git push",
+        Action::Allow,
+    );
+    check_action(
+        &["manifest allow shell.*", "session deny * git push"],
+        "bash",
+        "run git push",
+        Action::Allow,
+    );
+    check_action(
+        &["manifest deny shell.* git", "session allow shell.run"],
+        "bash",
+        "run git x",
+        Action::Deny,
+    );
+}
+
+#[test]
+fn then_the_longer_literal_prefix_wins() {
+    let lines = ["session allow bash git *", "project deny bash git push*"];
+    check_action(&lines, "bash", "run git push", Action::Deny);
+    check_action(&lines, "bash", "run git log", Action::Allow);
+    let lines = ["session ask fs.read src/**", "project allow fs.read src/public/**"];
+    check_action(&lines, "read", "read src/public/a", Action::Allow);
+    check_action(&lines, "read", "read src/a", Action::Ask);
+    let lines = [
+        "session deny net.fetch *",
+        "project allow net.fetch *.example.com",
+        "project deny net.fetch a.example.com",
+    ];
+    check_action(&lines, "web_fetch", "net b.example.com", Action::Allow);
+    check_action(&lines, "web_fetch", "net a.example.com", Action::Deny);
+    check_action(&lines, "web_fetch", "net example.com", Action::Deny);
+}
+
+#[test]
+fn relative_and_absolute_prefixes_compare() {
+    for allow in ["/work/src", "{workspace}/src", "src", "/work/src/**", "{workspace}/src/*"] {
+        let allow = format!("session allow fs.read {allow}");
+        check_action(
+            &[&allow, "project deny fs.read src/secret"],
+            "read",
+            "read src/secret",
+            Action::Deny,
+        );
+        check_action(
+            &[&allow, "project deny fs.read /work/src/secret"],
+            "read",
+            "read src/secret",
+            Action::Deny,
+        );
+        check_action(&[&allow, "project deny fs.read src/*"], "read", "read src/a", Action::Allow);
+    }
+    // All of the workspace is no more specific than anything.
+    let lines = ["project allow fs.read {workspace}/**", "project deny fs.read **/.env"];
+    check_action(&lines, "read", "read a/.env", Action::Deny);
+}
+
+#[test]
+fn then_the_nearer_scope_then_the_stricter_action() {
+    check_action(
+        &["manifest ask bash git", "project allow bash git"],
+        "bash",
+        "run git x",
+        Action::Allow,
+    );
+    check_action(
+        &["session deny bash git", "project allow bash git"],
+        "bash",
+        "run git x",
+        Action::Deny,
+    );
+    check_action(
+        &["session allow bash git", "project deny bash git"],
+        "bash",
+        "run git x",
+        Action::Allow,
+    );
+    check_action(
+        &["session allow bash git", "session ask bash git"],
+        "bash",
+        "run git x",
+        Action::Ask,
+    );
+    check_action(
+        &["session deny bash git", "session ask bash git"],
+        "bash",
+        "run git x",
+        Action::Deny,
+    );
+}
+
+#[test]
+fn a_deny_of_the_manifest_is_pinned() {
+    check(
+        &["manifest deny shell.run git push*", "session allow bash git push origin"],
+        "bash",
+        &["run git push origin"],
+        expect![[
+            r#"bash is denied shell.run of "git push origin": the manifest rule `deny shell.run "git push*"` decides; what the manifest denies only the manifest can allow"#
+        ]],
+    );
+    // The manifest itself may make an exception.
+    let lines = ["manifest deny bash *", "manifest allow bash git status"];
+    check_action(&lines, "bash", "run git status", Action::Allow);
+    check_action(&lines, "bash", "run git push", Action::Deny);
+    // What the manifest only asks about can be answered for good.
+    check_action(
+        &["manifest ask bash *", "project allow bash *"],
+        "bash",
+        "run git",
+        Action::Allow,
+    );
+}
+
+#[test]
+fn a_preset_fills_only_what_is_left_open() {
+    let lines = ["preset deny bash git push", "manifest allow *"];
+    check_action(&lines, "bash", "run git push", Action::Allow);
+    check_action(&["preset allow *", "project deny bash git"], "bash", "run git x", Action::Deny);
+    check_action(&["preset allow *", "project deny bash git"], "bash", "run ls", Action::Allow);
+    check(
+        &["preset deny fs.write"],
+        "edit",
+        &["write src/a"],
+        expect![[
+            r#"edit is denied fs.write of "src/a": the preset rule `deny fs.write "*"` decides; the rule `allow edit "src/a"` would allow it"#
+        ]],
+    );
+}
+
+#[test]
+fn of_several_accesses_the_strictest_decides() {
+    let lines = ["project allow fs.write src", "session deny fs.write src/gen"];
+    check(
+        &lines,
+        "apply_patch",
+        &["write src/a", "write docs/b", "write docs/c"],
+        expect![[
+            r#"apply_patch needs approval for fs.write of "docs/b": no rule matches, and then the answer is ask; the rule `allow apply_patch "docs/b"` would allow it"#
+        ]],
+    );
+    check(
+        &lines,
+        "apply_patch",
+        &["write docs/b", "write src/gen/x", "write src/a"],
+        expect![[
+            r#"apply_patch is denied fs.write of "src/gen/x": the session rule `deny fs.write "src/gen"` decides; the rule `allow apply_patch "src/gen/x"` would allow it"#
+        ]],
+    );
+    check(
+        &lines,
+        "apply_patch",
+        &["write src/a", "write src/b"],
+        expect![[
+            r#"apply_patch may do fs.write of "src/a": the project rule `allow fs.write "src"` decides"#
+        ]],
+    );
+}
+
+#[test]
+fn a_call_that_touches_nothing_is_judged_on_its_tool() {
+    check(
+        &["manifest allow todo"],
+        "todo",
+        &[],
+        expect![[r#"todo is allowed: the manifest rule `allow todo "*"` decides"#]],
+    );
+    check(
+        &["manifest deny to*"],
+        "todo",
+        &[],
+        expect![[
+            r#"todo is denied: the manifest rule `deny to* "*"` decides; what the manifest denies only the manifest can allow"#
+        ]],
+    );
+    assert_eq!(decide_on(&["project allow todo x"], "todo", &[]).action, Action::Ask);
+    assert_eq!(decide_on(&["project allow fs.read"], "todo", &[]).action, Action::Ask);
+}
+
+#[test]
+fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
+    check_action(&["session allow bash *"], "bash", "line ls | wc", Action::Allow);
+    check_action(&["session allow bash ls*"], "bash", "line ls | wc", Action::Ask);
+    check_action(
+        &["session allow bash *", "project deny shell.run *"],
+        "bash",
+        "line ls | wc",
+        Action::Allow,
+    );
+    check_action(&["project deny shell.run *"], "bash", "line ls | wc", Action::Deny);
+    check(
+        &["session allow bash *", "manifest deny shell.run git push"],
+        "bash",
+        &["line ls | wc"],
+        expect![[
+            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny shell.run "git push"` may match one of them; while that rule stands, no added rule allows it"#
+        ]],
+    );
+    check(
+        &["session allow bash *", "project ask bash rm *"],
+        "bash",
+        &["line ls | wc"],
+        expect![[
+            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the project rule `ask bash "rm *"` may match one of them; while that rule stands, no added rule allows it"#
+        ]],
+    );
+    check(
+        &["manifest deny bash git push"],
+        "bash",
+        &["line ls | wc"],
+        expect![[
+            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny bash "git push"` may match one of them; while that rule stands, no added rule allows it"#
+        ]],
+    );
+    check(
+        &["project ask bash *", "manifest deny bash rm"],
+        "bash",
+        &["line ls | wc"],
+        expect![[
+            r#"bash needs approval for shell.run of "ls | wc": the project rule `ask bash "*"` decides; the manifest rule `deny bash "rm"` would have to change, since it may match part of the command"#
+        ]],
+    );
+    check(
+        &["preset allow *", "preset deny bash rm"],
+        "bash",
+        &["line ls | wc"],
+        expect![[
+            r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the preset rule `deny bash "rm"` may match one of them; the rule `allow bash "*"` would allow it"#
+        ]],
+    );
+    check(
+        &[],
+        "bash",
+        &["line ls | wc"],
+        expect![[
+            r#"bash needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the rule `allow bash "*"` would allow it"#
+        ]],
+    );
+    // A preset stays out of what a written rule decides.
+    check_action(
+        &["preset deny bash rm", "project allow bash"],
+        "bash",
+        "line ls | wc",
+        Action::Allow,
+    );
+}
+
+#[test]
+fn explanations_name_the_rule_and_the_way_out() {
+    check(
+        &["project deny bash git push*"],
+        "bash",
+        &["run git push origin"],
+        expect![[
+            r#"bash is denied shell.run of "git push origin": the project rule `deny bash "git push*"` decides; the rule `allow bash "git push origin"` would allow it"#
+        ]],
+    );
+    check(
+        &["session deny bash git push*"],
+        "bash",
+        &["run git push"],
+        expect![[
+            r#"bash is denied shell.run of "git push": the session rule `deny bash "git push*"` decides; that rule would have to change"#
+        ]],
+    );
+    check(
+        &["session deny bash *"],
+        "bash",
+        &["run git push"],
+        expect![[
+            r#"bash is denied shell.run of "git push": the session rule `deny bash "*"` decides; the rule `allow bash "git push"` would allow it"#
+        ]],
+    );
+    check(
+        &["project ask fs.read /etc/**"],
+        "read",
+        &["read /etc/passwd"],
+        expect![[
+            r#"read needs approval for fs.read of "/etc/passwd": the project rule `ask fs.read "/etc/**"` decides; the rule `allow read "/etc/passwd"` would allow it"#
+        ]],
+    );
+    check(
+        &["project deny grep"],
+        "grep",
+        &["read /work"],
+        expect![[
+            r#"grep is denied fs.read of ".": the project rule `deny grep "*"` decides; the rule `allow grep "."` would allow it"#
+        ]],
+    );
+    check(
+        &["session allow bash git *"],
+        "bash",
+        &["run git status"],
+        expect![[
+            r#"bash may do shell.run of "git status": the session rule `allow bash "git *"` decides"#
+        ]],
+    );
+    check(
+        &["session allow bash"],
+        "read",
+        &["read src"],
+        expect![[
+            r#"read needs approval for fs.read of "src": no rule matches, and then the answer is ask; the rule `allow read "src"` would allow it"#
+        ]],
+    );
+    check(
+        &["project ask fs.*"],
+        "bash",
+        &["read src"],
+        expect![[
+            r#"bash needs approval for fs.read of "src": the project rule `ask fs.* "*"` decides; the rule `allow fs.read "src"` would allow it"#
+        ]],
+    );
+    check(
+        &["project deny bash"],
+        "bash",
+        &["read src"],
+        expect![[
+            r#"bash is denied fs.read of "src": the project rule `deny bash "*"` decides; that rule would have to change"#
+        ]],
+    );
+    check(
+        &["manifest deny bash *"],
+        "bash",
+        &["line a; b"],
+        expect![[
+            r#"bash is denied shell.run of "a; b": the manifest rule `deny bash "*"` decides; what the manifest denies only the manifest can allow"#
+        ]],
+    );
+}
+
+#[test]
+fn suggested_patterns_spell_the_command_and_nothing_more() {
+    let pattern = |argv: &[&str]| match decide_on(&[], "bash", &[shell(argv)]).remedy {
+        Some(Remedy::Add(rule)) => rule.pattern,
+        other => panic!("{other:?} adds no rule"),
+    };
+    assert_eq!(pattern(&["git", "commit", "-m", "a  b*"]), "git commit -m a[ ][ ]b[*]");
+    assert_eq!(pattern(&["git", "commit", "-m", "", "x"]), "git commit -m *");
+    assert_eq!(pattern(&["echo", &"x".repeat(300)]), "echo *");
+    assert_eq!(pattern(&[]), "*");
+}
+
+#[test]
+fn a_long_command_is_cut_in_messages() {
+    let text = decide_on(&[], "bash", &[shell(&["echo", &"x".repeat(5_000)])]).explain();
+    assert!(text.len() < 500, "{text}");
+}

@@ -1,0 +1,93 @@
+//! A decision in words: for the model that was refused, for the person that is asked, for `haft policy explain`.
+
+use std::fmt;
+
+use haft_contract::Command;
+
+use crate::access::Subject;
+use crate::decide::{Because, Decision, Ground, Remedy};
+use crate::pattern::{escape, escape_path, normal_host};
+use crate::rule::{Action, ScopedRule};
+
+/// Longest suggested command pattern, in bytes; longer commands are suggested by their program.
+const SUGGESTION_BYTES_MAX: usize = 200;
+
+impl Decision {
+    /// Returns what was decided, which rule decided, and what would allow the call.
+    pub fn explain(&self) -> String {
+        let verb = match self.action {
+            Action::Allow => "may do",
+            Action::Ask => "needs approval for",
+            Action::Deny => "is denied",
+        };
+        let Because { tool, access, ground } = &self.because;
+        let what = match (access, self.action) {
+            (Some(access), _) => format!("{tool} {verb} {access}"),
+            (None, Action::Allow) => format!("{tool} is allowed"),
+            (None, Action::Ask) => format!("{tool} needs approval"),
+            (None, Action::Deny) => format!("{tool} is denied"),
+        };
+        match self.remedy_text() {
+            Some(remedy) => format!("{what}: {ground}; {remedy}"),
+            None => format!("{what}: {ground}"),
+        }
+    }
+
+    fn remedy_text(&self) -> Option<String> {
+        Some(match (self.remedy.as_ref()?, &self.because.ground) {
+            (Remedy::Add(rule), _) => format!("the rule `{rule}` would allow it"),
+            (Remedy::Change(_), Ground::Pinned(_)) => {
+                "what the manifest denies only the manifest can allow".to_owned()
+            }
+            (Remedy::Change(ScopedRule { scope, rule }), Ground::Rule(decided))
+                if *scope == decided.scope && *rule == decided.rule =>
+            {
+                "that rule would have to change".to_owned()
+            }
+            (Remedy::Change(_), Ground::MayContain(_)) => {
+                "while that rule stands, no added rule allows it".to_owned()
+            }
+            (Remedy::Change(changed), Ground::Rule(_) | Ground::NoRule) => {
+                format!(
+                    "the {changed} would have to change, since it may match part of the command"
+                )
+            }
+        })
+    }
+}
+
+impl fmt::Display for Ground {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) | Self::Pinned(rule) => write!(f, "the {rule} decides"),
+            Self::MayContain(rule) => {
+                write!(f, "its commands are not known, and the {rule} may match one of them")
+            }
+            Self::NoRule => f.write_str("no rule matches, and then the answer is ask"),
+        }
+    }
+}
+
+/// Returns the narrowest pattern that a rule can use to allow the access.
+pub(crate) fn allowing_pattern(subject: Subject<'_>) -> String {
+    match subject {
+        Subject::Path(path) => escape_path(path.relative.as_ref().unwrap_or(&path.absolute)),
+        Subject::Command(Command::Argv(argv)) => allowing_command(argv),
+        Subject::Command(Command::Unknown(_)) | Subject::Nothing => "*".to_owned(),
+        Subject::Host(host) => normal_host(host),
+        Subject::Name(name) => escape(name),
+    }
+}
+
+fn allowing_command(argv: &[String]) -> String {
+    let spelled = argv.iter().take_while(|argument| !argument.is_empty());
+    let words: Vec<String> = spelled.map(|argument| escape(argument)).collect();
+    let pattern = words.join(" ");
+    match words.first() {
+        None => "*".to_owned(),
+        Some(program) if pattern.len() > SUGGESTION_BYTES_MAX => format!("{program} *"),
+        // An empty argument cannot be spelled; whatever stands from there on is left open.
+        Some(_) if words.len() < argv.len() => format!("{pattern} *"),
+        Some(_) => pattern,
+    }
+}

@@ -1,0 +1,93 @@
+//! What a call may touch on its way: rules, capabilities and answers together.
+
+use std::path::{Path, PathBuf};
+
+use haft_contract::{FsRequirement, RequirementSet, ToolId, Variables};
+
+use super::Grant;
+use crate::access::{Canonical, PathSubject};
+use crate::capability::Capabilities;
+use crate::rule::{Action, Rule, RuleScope};
+use crate::rule_set::RuleSet;
+
+fn path(relative: &str) -> PathSubject {
+    PathSubject::beneath(Path::new("/work"), Path::new(relative))
+}
+
+fn grant(rules: &[(Action, &str, &str)]) -> Grant {
+    let variables = Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() };
+    let fs =
+        FsRequirement { read: vec!["{workspace}/**".to_owned()], write: vec!["src/**".to_owned()] };
+    let requires = RequirementSet { fs, ..RequirementSet::default() };
+    let capabilities = Capabilities::compile(&requires, &variables).unwrap();
+    let scoped = |(action, permission, pattern): &(Action, &str, &str)| {
+        (RuleScope::Project, Rule::new(*permission, *pattern, *action))
+    };
+    let rules = RuleSet::compile(rules.iter().map(scoped), &variables).unwrap();
+    Grant::of_call(&ToolId::parse("grep").unwrap(), &capabilities, &rules)
+}
+
+#[track_caller]
+fn check_reads(grant: &Grant, rows: &[(&str, bool)]) {
+    for (relative, expected) in rows {
+        assert_eq!(grant.permits_read(&path(relative)), *expected, "{relative:?}");
+    }
+}
+
+#[test]
+fn a_walk_sees_what_rules_allow_and_capabilities_hold() {
+    let grant = grant(&[
+        (Action::Allow, "fs.read", "*"),
+        (Action::Allow, "fs.write", "*"),
+        (Action::Deny, "fs.read", "secret"),
+        (Action::Ask, "grep", "private/**"),
+        (Action::Deny, "read", "docs"),
+    ]);
+    check_reads(
+        &grant,
+        &[("a", true), ("secret/x", false), ("private/x", false), ("docs/x", true)],
+    );
+    assert!(!grant.permits_read(&PathSubject::outside("/etc/passwd")));
+    assert!(grant.permits_write(&path("src/a")));
+    assert!(!grant.permits_write(&path("docs/a")));
+}
+
+#[test]
+fn without_rules_nothing_is_permitted_unasked() {
+    let unasked = grant(&[]);
+    assert!(!unasked.permits_read(&path("a")));
+    let answered = unasked.with_allowed(&[Canonical::Read { path: path("src") }]);
+    check_reads(&answered, &[("src", true), ("src/a/b", true), ("srcx", false), ("docs", false)]);
+    assert!(
+        !answered.permits_write(&path("src")),
+        "an answer about reading says nothing of writing"
+    );
+}
+
+#[test]
+fn an_answer_covers_what_was_asked_and_no_narrower_rule() {
+    let asked = grant(&[
+        (Action::Ask, "fs.read", "*"),
+        (Action::Ask, "fs.read", "src/private"),
+        (Action::Deny, "fs.read", "src/secret"),
+    ]);
+    let answered = asked.with_allowed(&[Canonical::Read { path: path("") }]);
+    check_reads(
+        &answered,
+        &[("", true), ("src/a", true), ("src/private/a", false), ("src/secret/a", false)],
+    );
+    let exact = answered.with_allowed(&[Canonical::Read { path: path("src/private/a") }]);
+    check_reads(
+        &exact,
+        &[("src/private/a", true), ("src/private/b", false), ("src/secret", false)],
+    );
+}
+
+#[test]
+fn an_answer_reaches_no_further_than_the_capabilities() {
+    let outside = PathSubject::outside("/etc");
+    let answered = grant(&[]).with_allowed(&[Canonical::Read { path: outside.clone() }]);
+    assert!(!answered.permits_read(&outside));
+    let unresolved = grant(&[(Action::Allow, "*", "*")]);
+    assert!(!unresolved.permits_read(&path("a/../../etc")));
+}

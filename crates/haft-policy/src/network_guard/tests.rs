@@ -1,0 +1,138 @@
+//! Which commands look as if they used the network.
+
+use haft_contract::ErrorCode;
+
+use super::shell_words::simple_commands;
+use super::{network_guard, network_guard_line};
+
+const NETWORK: Option<ErrorCode> = Some(ErrorCode::NetworkDisabled);
+const GIT: Option<ErrorCode> = Some(ErrorCode::GitRemoteDisabled);
+const LOCAL: Option<ErrorCode> = None;
+
+#[test]
+fn commands() {
+    let rows: &[(&[&str], Option<ErrorCode>)] = &[
+        (&["curl", "-s", "x"], NETWORK),
+        (&["/usr/bin/wget", "x"], NETWORK),
+        (&["npm", "test"], NETWORK),
+        (&["bun"], NETWORK),
+        (&["pip", "install", "x"], NETWORK),
+        (&["ls", "http://x"], NETWORK),
+        (&["ls", "https://x"], NETWORK),
+        (&["https://x"], NETWORK),
+        (&["git", "push"], GIT),
+        (&["git", "-C", "x", "pull"], GIT),
+        (&["git", "fetch"], GIT),
+        (&["git", "clone", "x"], GIT),
+        (&["git", "clone", "https://x"], NETWORK),
+        (&["/usr/bin/git", "remote", "-v"], GIT),
+        (&["git", "commit", "-m", "pull"], GIT),
+        (&["git", "commit", "-m", "pull request"], LOCAL),
+        (&["git", "status"], LOCAL),
+        (&["git", "pushx"], LOCAL),
+        (&["echo", "bundle"], LOCAL),
+        (&["echo", "curl"], LOCAL),
+        (&["echo", "xhttp://x"], LOCAL),
+        (&["curly"], LOCAL),
+        (&["pip3", "list"], LOCAL),
+        (&["echo", "git", "push"], LOCAL),
+        (&[], LOCAL),
+    ];
+    for (argv, expected) in rows {
+        let argv: Vec<_> = argv.iter().map(|&word| word.to_owned()).collect();
+        assert_eq!(network_guard(&argv).map(|refusal| refusal.code), *expected, "{argv:?}");
+    }
+}
+
+#[test]
+fn lines() {
+    let rows: &[(&str, Option<ErrorCode>)] = &[
+        ("echo bundle", LOCAL),
+        ("echo curl", LOCAL),
+        ("grep -r 'npm install' . | wc -l", LOCAL),
+        ("git commit -m 'pip fixes; curl too' && git log", LOCAL),
+        ("git commit -m \"pull request\"", LOCAL),
+        ("timeout 5 grep -r pip .", LOCAL),
+        ("cat > curl", LOCAL),
+        ("ls 2>&1 > pip", LOCAL),
+        ("for x in npm bun; do echo $x; done", LOCAL),
+        ("bash -c 'echo curl'", LOCAL),
+        ("", LOCAL),
+        ("ls; curl x", NETWORK),
+        ("ls && wget x", NETWORK),
+        ("ls|bun x", NETWORK),
+        ("ls\ncurl x", NETWORK),
+        ("ls & /usr/bin/curl x", NETWORK),
+        ("(cd x; npm i)", NETWORK),
+        ("echo $(curl x) y", NETWORK),
+        ("echo \"$(curl x)\" y", NETWORK),
+        ("echo \"$(date)\"; curl x", NETWORK),
+        ("echo `curl x`", NETWORK),
+        ("echo \"`date` (`curl x`)\"", NETWORK),
+        ("cat <(curl x)", NETWORK),
+        ("2>/dev/null curl x", NETWORK),
+        (">out curl x", NETWORK),
+        ("A=1 B='2 3' curl x", NETWORK),
+        ("if curl x; then ls; fi", NETWORK),
+        ("while ! wget x; do ls; done", NETWORK),
+        ("{ curl x; }", NETWORK),
+        ("f() { curl x; }", NETWORK),
+        ("case x in x) curl y ;; esac", NETWORK),
+        ("cu\"r\"l x", NETWORK),
+        ("'curl' x", NETWORK),
+        ("\\curl x", NETWORK),
+        ("cu\\\nrl x", NETWORK),
+        ("bash -c 'ls; curl x'", NETWORK),
+        ("bash -c \"sh -c 'curl x'\"", NETWORK),
+        ("eval \"curl x\"", NETWORK),
+        ("eval cu rl; eval git push", GIT),
+        ("sudo -u root curl x", NETWORK),
+        ("env A=1 timeout 5 git push", GIT),
+        ("find . | xargs -n 1 curl", NETWORK),
+        ("nohup nice -n 5 curl x", NETWORK),
+        ("echo 'see http://x'", NETWORK),
+        ("URL=https://x", NETWORK),
+        ("git add . && git push", GIT),
+        ("git $(echo x) push", GIT),
+        ("git stash; echo push", LOCAL),
+    ];
+    for (line, expected) in rows {
+        assert_eq!(network_guard_line(line).map(|refusal| refusal.code), *expected, "{line:?}");
+    }
+}
+
+#[test]
+fn lines_nested_too_deeply_are_refused() {
+    let nested = |depth: usize| "eval ".repeat(depth) + "ls";
+    assert!(network_guard_line(&nested(super::NESTING_MAX)).is_none());
+    assert!(network_guard_line(&nested(super::NESTING_MAX + 1)).is_some());
+}
+
+#[test]
+fn unfinished_lines_end_where_they_end() {
+    let commands = |line| simple_commands(line);
+    assert_eq!(commands("echo 'a b"), [["echo", "a b"]]);
+    assert_eq!(commands("echo \"a b"), [["echo", "a b"]]);
+    assert_eq!(commands("echo a\\"), [["echo", "a"]]);
+    assert_eq!(commands("$(ls"), [vec!["ls"], vec![""]]);
+    assert_eq!(commands("a ) b"), [["a"], ["b"]]);
+}
+
+#[test]
+fn refusals_say_what_was_found() {
+    let message = |line| network_guard_line(line).unwrap().message;
+    expect_test::expect![
+        "curl uses the network, which is off; work offline, or ask for the network to be allowed"
+    ]
+    .assert_eq(&message("ls; /usr/bin/curl x"));
+    expect_test::expect!["the command names a URL (http://…) and the network is off; leave it out, or ask for the network to be allowed"].assert_eq(&message("ls http://example.com"));
+    expect_test::expect![[r#"git with "push" talks to a remote, and the network is off; use local git commands, or ask for the network to be allowed"#]].assert_eq(&message("git push"));
+    expect_test::expect!["the command holds more than 8 lines within each other and the network is off; run them one by one"].assert_eq(&message(&("eval ".repeat(20) + "ls")));
+}
+
+proptest::proptest! {
+    #[test]
+    fn never_panics(line in "([a-z \\\\'\"$(){}`<>&|;\n]|curl|é){0,60}") {
+        network_guard_line(&line);
+    }
+}

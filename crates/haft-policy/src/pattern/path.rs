@@ -1,0 +1,235 @@
+//! Patterns over resolved paths, name by name, on bytes and without case folding. The file system is not looked
+//! at: whether a name is a directory is not known here.
+
+use std::path::{Component as PathComponent, Path};
+
+use haft_contract::Variables;
+
+use super::{Fault, Reading};
+use crate::access::{PathSubject, components};
+use crate::glob::Glob;
+
+/// A path pattern; several alternatives where a variable stands for several directories, none where it is empty.
+#[derive(Clone, Debug)]
+pub(crate) struct PathPattern {
+    alternatives: Vec<Anchored>,
+}
+
+#[derive(Clone, Debug)]
+struct Anchored {
+    anchor: Anchor,
+    names: Vec<Name>,
+    /// Without glob signs: what lies beneath matches too.
+    is_plain: bool,
+    spelled: Spelled,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Anchor {
+    WorkspaceRoot,
+    FileSystemRoot,
+}
+
+/// How many bytes a pattern spells out before its first glob sign, and from where they count.
+#[derive(Clone, Copy, Debug)]
+enum Spelled {
+    FromWorkspaceRoot(usize),
+    FromFileSystemRoot(usize),
+}
+
+#[derive(Clone, Debug)]
+enum Name {
+    Literal(Vec<u8>),
+    Glob(Glob),
+    /// `**`: any number of names, also none.
+    AnyDepth,
+}
+
+impl PathPattern {
+    /// Compiles the pattern of a rule.
+    pub(crate) fn compile(text: &str, variables: &Variables) -> Result<Self, Fault> {
+        if text.starts_with('~') {
+            return Err(Fault::Home);
+        }
+        if text.trim().is_empty() {
+            return Err(Fault::Blank);
+        }
+        if let Some((values, rest)) =
+            variables.split(text).map_err(|err| Fault::UnknownVariable(err.name))?
+        {
+            return Self::compile_expanded(text, values, rest);
+        }
+        let names = parse_names(text)?;
+        let anchored = if text.starts_with('/') {
+            let spelled = Spelled::FromFileSystemRoot(spelled_bytes(&names));
+            Anchored::new(Anchor::FileSystemRoot, names, spelled)
+        } else {
+            let spelled = Spelled::FromWorkspaceRoot(spelled_bytes(&names));
+            Anchored::new(Anchor::WorkspaceRoot, names, spelled)
+        };
+        Ok(Self { alternatives: vec![anchored] })
+    }
+
+    /// Compiles the pattern of a requirement, where `*` and `**` reach no further than the workspace roots.
+    pub(crate) fn compile_requirement(text: &str, variables: &Variables) -> Result<Self, Fault> {
+        match text {
+            "*" => Self::compile("**", variables),
+            _ => Self::compile(text, variables),
+        }
+    }
+
+    /// Returns how many bytes of the path the pattern spells out, or `None` if it does not match.
+    pub(crate) fn fit(&self, path: &PathSubject, reading: Reading) -> Option<usize> {
+        self.alternatives
+            .iter()
+            .filter(|alternative| alternative.matches(path, reading))
+            .map(|alternative| alternative.spelled.in_path(path))
+            .max()
+    }
+
+    /// Returns whether no path can match, because a variable is empty.
+    pub(crate) fn is_void(&self) -> bool {
+        self.alternatives.is_empty()
+    }
+
+    fn compile_expanded(
+        text: &str,
+        values: &[std::path::PathBuf],
+        rest: &str,
+    ) -> Result<Self, Fault> {
+        if !rest.is_empty() && !rest.starts_with('/') {
+            return Err(Fault::AfterVariable);
+        }
+        let below = parse_names(rest)?;
+        let is_workspace = text.starts_with("{workspace}");
+        let alternative = |value: &std::path::PathBuf| {
+            let mut names = value_names(value)?;
+            names.extend(below.iter().cloned());
+            // Beneath the workspace a pattern is as specific as the same pattern written relative to it.
+            let spelled = if is_workspace {
+                Spelled::FromWorkspaceRoot(spelled_bytes(&below))
+            } else {
+                Spelled::FromFileSystemRoot(spelled_bytes(&names))
+            };
+            Ok(Anchored::new(Anchor::FileSystemRoot, names, spelled))
+        };
+        let alternatives = values.iter().map(alternative).collect::<Result<_, Fault>>()?;
+        Ok(Self { alternatives })
+    }
+}
+
+impl Anchored {
+    fn new(anchor: Anchor, names: Vec<Name>, spelled: Spelled) -> Self {
+        let is_plain = names.iter().all(|name| matches!(name, Name::Literal(_)));
+        Self { anchor, names, is_plain, spelled }
+    }
+
+    fn matches(&self, path: &PathSubject, reading: Reading) -> bool {
+        let path = match self.anchor {
+            Anchor::FileSystemRoot => Some(path.absolute.as_path()),
+            Anchor::WorkspaceRoot => path.relative.as_deref(),
+        };
+        let reaches_beneath = self.is_plain || reading == Reading::Wide;
+        path.is_some_and(|path| names_match(&self.names, components(path), reaches_beneath))
+    }
+}
+
+impl Spelled {
+    /// Counts from the file system root, so that relative and absolute patterns compare.
+    fn in_path(self, path: &PathSubject) -> usize {
+        match self {
+            Self::FromFileSystemRoot(0) | Self::FromWorkspaceRoot(0) => 0,
+            // The slash that an absolute path starts with.
+            Self::FromFileSystemRoot(bytes) => 1 + bytes,
+            Self::FromWorkspaceRoot(bytes) => path.root_bytes() + bytes,
+        }
+    }
+}
+
+/// Matches as [`Glob::matches`] does, with names for characters and `**` for the star.
+fn names_match<'a>(
+    names: &[Name],
+    mut path: impl Iterator<Item = &'a [u8]> + Clone,
+    reaches_beneath: bool,
+) -> bool {
+    let mut name_at = 0;
+    let mut retry = None;
+    loop {
+        let fits = match names.get(name_at) {
+            Some(Name::AnyDepth) => {
+                name_at += 1;
+                retry = Some((name_at, path.clone()));
+                continue;
+            }
+            Some(name) => path.next().is_some_and(|part| name.matches(part)),
+            None if reaches_beneath => return true,
+            None if path.next().is_none() => return true,
+            None => false,
+        };
+        if fits {
+            name_at += 1;
+            continue;
+        }
+        let Some((after_stars, stars_end)) = retry.as_mut() else { return false };
+        if stars_end.next().is_none() {
+            return false;
+        }
+        name_at = *after_stars;
+        path = stars_end.clone();
+    }
+}
+
+impl Name {
+    fn matches(&self, part: &[u8]) -> bool {
+        match self {
+            Self::Literal(literal) => literal == part,
+            Self::Glob(glob) => glob.matches(part),
+            Self::AnyDepth => true,
+        }
+    }
+}
+
+fn parse_names(text: &str) -> Result<Vec<Name>, Fault> {
+    text.split('/').filter(|name| !name.is_empty() && *name != ".").map(parse_name).collect()
+}
+
+fn parse_name(text: &str) -> Result<Name, Fault> {
+    if text == "**" {
+        return Ok(Name::AnyDepth);
+    }
+    if text.contains("**") {
+        return Err(Fault::StarsInName);
+    }
+    let glob = Glob::parse(text)?;
+    match glob.literal() {
+        Some(literal) if literal == b".." => Err(Fault::ParentDirectory),
+        Some(literal) => Ok(Name::Literal(literal)),
+        None => Ok(Name::Glob(glob)),
+    }
+}
+
+/// Returns the names of a variable's value, each taken literally whatever signs it holds.
+fn value_names(value: &Path) -> Result<Vec<Name>, Fault> {
+    let has_parent = value.components().any(|part| part == PathComponent::ParentDir);
+    if !value.is_absolute() || has_parent {
+        return Err(Fault::VariableValue(value.to_owned()));
+    }
+    Ok(components(value).map(|name| Name::Literal(name.to_vec())).collect())
+}
+
+/// Counts the bytes before the first glob sign, slashes between names included and a first or last one not.
+fn spelled_bytes(names: &[Name]) -> usize {
+    let mut bytes = 0;
+    for name in names {
+        let slash = usize::from(bytes > 0);
+        match name {
+            Name::Literal(literal) => bytes += slash + literal.len(),
+            Name::Glob(glob) => {
+                let prefix = glob.literal_prefix().len();
+                return if prefix > 0 { bytes + slash + prefix } else { bytes };
+            }
+            Name::AnyDepth => return bytes,
+        }
+    }
+    bytes
+}

@@ -1,0 +1,406 @@
+//! What patterns match, in both readings, and which texts are refused.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use expect_test::{Expect, expect};
+use haft_contract::{Command, Variables};
+
+use super::{Domain, Pattern, Reading, escape, escape_path};
+use crate::access::{Canonical, PathSubject};
+
+/// How an access should match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Match {
+    /// In both readings.
+    Yes,
+    /// For deny and ask only.
+    Wide,
+    No,
+}
+use Match::{No, Wide, Yes};
+
+/// A pattern, and how each subject should match it.
+type Row<'a, S> = (&'a str, &'a [(S, Match)]);
+
+fn variables() -> Variables {
+    Variables {
+        workspace: vec![PathBuf::from("/work"), PathBuf::from("/more [1]")],
+        ad_hoc: Vec::new(),
+        user_data: vec![PathBuf::from("/home/user/data")],
+    }
+}
+
+/// A relative path lies beneath `/work`; an absolute one beneath it or outside.
+fn path(text: &str) -> Canonical {
+    let path = Path::new(text);
+    let subject = match path.strip_prefix("/work") {
+        Ok(relative) => PathSubject::beneath(Path::new("/work"), relative),
+        Err(_) if path.is_relative() => PathSubject::beneath(Path::new("/work"), path),
+        Err(_) => PathSubject::outside(path),
+    };
+    Canonical::Read { path: subject }
+}
+
+fn command(argv: &[&str]) -> Canonical {
+    let argv = argv.iter().map(|&word| word.to_owned()).collect();
+    Canonical::Shell { command: Command::Argv(argv) }
+}
+
+fn host(text: &str) -> Canonical {
+    Canonical::Net { host: text.to_owned() }
+}
+
+#[track_caller]
+fn check(domain: Domain, pattern: &str, access: &Canonical, expected: Match) {
+    let compiled = Pattern::compile(pattern, domain, &variables()).unwrap();
+    let found = match (
+        compiled.matches(access, Reading::Narrow),
+        compiled.matches(access, Reading::Wide),
+    ) {
+        (true, true) => Yes,
+        (false, true) => Wide,
+        (false, false) => No,
+        (true, false) => panic!("{pattern:?} matches {access} narrowly and not widely"),
+    };
+    assert_eq!(found, expected, "{pattern:?} against {access}");
+}
+
+#[test]
+fn paths() {
+    let rows: &[Row<&str>] = &[
+        // Anything.
+        ("*", &[("a", Yes), ("a/b", Yes), ("", Yes), ("/etc/passwd", Yes)]),
+        ("**", &[("a/b", Yes), ("/etc/passwd", Yes)]),
+        ("", &[("a/b", Yes), ("/etc/passwd", Yes)]),
+        // Plain: the path and what lies beneath, at a boundary.
+        ("src", &[("src", Yes), ("src/a/b", Yes), ("srcx", No), ("a/src", No), ("Src", No)]),
+        ("src/a.rs", &[("src/a.rs", Yes), ("src/a.rsx", No), ("src", No), ("/src/a.rs", No)]),
+        ("./src//a/", &[("src/a", Yes), ("src/a/b", Yes), ("src", No)]),
+        (".", &[("", Yes), ("a/b", Yes), ("/etc", No)]),
+        ("/etc", &[("/etc", Yes), ("/etc/passwd", Yes), ("/etcetera", No), ("etc", No)]),
+        ("/", &[("/etc", Yes), ("a", Yes)]),
+        ("/work/src", &[("src", Yes), ("src/a", Yes), ("tests", No)]),
+        ("a b", &[("a b", Yes), ("a b/c", Yes), ("a", No)]),
+        // Globs: the whole path, and for a deny also what lies beneath.
+        ("*.rs", &[("a.rs", Yes), (".rs", Yes), ("src/a.rs", No), ("a.rs/b", Wide)]),
+        ("src/*", &[("src/a", Yes), ("src/a/b", Wide), ("src", No)]),
+        ("src/*/x", &[("src/a/x", Yes), ("src/x", No), ("src/a/b/x", No)]),
+        ("src/?.rs", &[("src/a.rs", Yes), ("src/é.rs", Yes), ("src/ab.rs", No)]),
+        ("src/[ab].rs", &[("src/a.rs", Yes), ("src/c.rs", No)]),
+        ("**/*.py", &[("a.py", Yes), ("x/y/a.py", Yes), ("a.pyc", No), ("/etc/a.py", No)]),
+        ("/**/*.py", &[("/etc/a.py", Yes), ("a.py", Yes)]),
+        (
+            "**/.env*",
+            &[(".env", Yes), ("a/.env.local", Yes), ("a/.environment/x", Wide), ("env", No)],
+        ),
+        (
+            "**/node_modules",
+            &[("node_modules", Yes), ("a/node_modules", Yes), ("a/node_modules/b", Wide)],
+        ),
+        ("dir/**", &[("dir", Yes), ("dir/a/b", Yes), ("direct", No)]),
+        ("a/**/b", &[("a/b", Yes), ("a/x/y/b", Yes), ("a/b/c", Wide), ("a/x", No)]),
+        ("a/**/b/**/c", &[("a/b/c", Yes), ("a/b/x/b/c", Yes), ("a/c", No)]),
+        // Sets of one spell out glob signs.
+        ("app/[[]id]", &[("app/[id]", Yes), ("app/[id]/x", Yes), ("app/i", No)]),
+        ("[~]", &[("~", Yes), ("~/x", Yes)]),
+        // Variables.
+        ("{workspace}", &[("", Yes), ("a/b", Yes), ("/etc", No), ("/more [1]/x", Yes)]),
+        ("{workspace}/**", &[("", Yes), ("a/b", Yes), ("/workx", No), ("/more 1/x", No)]),
+        ("{workspace}/src", &[("src/a", Yes), ("tests", No)]),
+        ("{user-data}/*", &[("/home/user/data/x", Yes), ("/home/user/data/x/y", Wide), ("x", No)]),
+        ("{ad-hoc}/**", &[("a", No), ("/etc", No)]),
+    ];
+    for (pattern, subjects) in rows {
+        for (subject, expected) in *subjects {
+            check(Domain::Path, pattern, &path(subject), *expected);
+        }
+    }
+}
+
+#[test]
+fn names_that_are_not_utf8_are_matched_byte_by_byte() {
+    let odd = |bytes: &[u8]| {
+        let relative = PathBuf::from(OsStr::from_bytes(bytes));
+        Canonical::Write { path: PathSubject::beneath(Path::new("/work"), &relative) }
+    };
+    check(Domain::Path, "secret", &odd(b"secret/\xff"), Yes);
+    check(Domain::Path, "secret/*", &odd(b"secret/\xff"), Yes);
+    check(Domain::Path, "**/*.key", &odd(b"\xfe/\xff.key"), Yes);
+    check(Domain::Path, "?", &odd(b"\xff"), Yes);
+    check(Domain::Path, "secret", &odd(b"secret\xff"), No);
+    // The replacement character is a name of its own, so an allow for it does not reach other names.
+    check(Domain::Path, "\u{fffd}", &odd(b"\xff"), No);
+}
+
+#[test]
+fn commands() {
+    let rows: &[Row<&[&str]>] = &[
+        // Plain: the words and more words.
+        (
+            "git push",
+            &[
+                (&["git", "push"], Yes),
+                (&["git", "push", "origin", "main"], Yes),
+                (&["git", "pushx"], No),
+                (&["git"], No),
+                (&["git", "", "push"], Wide),
+                (&["git push"], Wide),
+                (&["git", "push origin"], Wide),
+                (&["/usr/bin/git", "push"], Wide),
+                (&["./git", "push"], Wide),
+                (&["/usr/bin/git push"], Wide),
+                (&["git", "-C", "x", "push"], No),
+                (&[], No),
+            ],
+        ),
+        ("  git   push ", &[(&["git", "push"], Yes), (&["git", "push", "x"], Yes)]),
+        ("/usr/bin/git push", &[(&["/usr/bin/git", "push"], Yes), (&["git", "push"], No)]),
+        ("rm -rf /", &[(&["rm", "-rf", "/"], Yes), (&["rm", "-rf", "/home"], No)]),
+        // Globs: the whole line.
+        (
+            "git status*",
+            &[
+                (&["git", "status"], Yes),
+                (&["git", "status", "-s", "a/b c"], Yes),
+                (&["git", "statusx"], Yes),
+                (&["git", "status; rm"], Yes),
+                (&["git status; rm"], Wide),
+                (&["git status", "-s"], Wide),
+                (&["/opt/git", "status"], Wide),
+            ],
+        ),
+        (
+            "git status *",
+            &[
+                (&["git", "status"], Yes),
+                (&["git", "status", "-s"], Yes),
+                (&["git", "statusx"], No),
+            ],
+        ),
+        ("git * main", &[(&["git", "push", "origin", "main"], Yes), (&["git", "main"], No)]),
+        ("cat ?", &[(&["cat", "a"], Yes), (&["cat", "a", "b"], No), (&["cat", " "], Yes)]),
+        ("* --version", &[(&["git", "--version"], Yes), (&["/tmp/git", "--version"], Wide)]),
+        (
+            "./scripts/*",
+            &[
+                (&["./scripts/build", "-x"], Yes),
+                (&["./scripts/../../evil"], Wide),
+                (&["scripts/build"], No),
+            ],
+        ),
+        ("*/git push", &[(&["/usr/bin/git", "push"], Yes), (&["git", "push"], No)]),
+        // An argument that holds white space, spelled out.
+        (
+            "git commit -m a[ ]b",
+            &[(&["git", "commit", "-m", "a b"], Yes), (&["git", "commit", "-m", "a", "b"], No)],
+        ),
+        (
+            "echo a[!x]b",
+            &[(&["echo", "a", "b"], No), (&["echo", "a-b"], Yes), (&["echo", "a b"], Yes)],
+        ),
+        ("*", &[(&["anything", "at all"], Yes), (&[], Yes)]),
+        (" * ", &[(&["anything"], Yes)]),
+    ];
+    for (pattern, subjects) in rows {
+        for (subject, expected) in *subjects {
+            check(Domain::Command, pattern, &command(subject), *expected);
+        }
+    }
+}
+
+#[test]
+fn an_argument_with_a_nul_matches_no_allow() {
+    check(Domain::Command, "git status", &command(&["git\0status"]), Wide);
+    check(Domain::Command, "git status", &command(&["git", "status\0x"]), Wide);
+}
+
+#[test]
+fn a_command_that_is_not_known_matches_only_what_matches_anything() {
+    let unknown = Canonical::Shell { command: Command::Unknown("git push | cat".to_owned()) };
+    check(Domain::Command, "*", &unknown, Yes);
+    check(Domain::Command, " * ", &unknown, Yes);
+    check(Domain::Command, "git*", &unknown, No);
+    check(Domain::Command, "git push | cat", &unknown, No);
+}
+
+#[test]
+fn hosts() {
+    let rows: &[Row<&str>] = &[
+        (
+            "example.com",
+            &[
+                ("example.com", Yes),
+                ("EXAMPLE.com.", Yes),
+                ("example.com:443", Yes),
+                ("a.example.com", No),
+                ("example.com.evil.org", No),
+            ],
+        ),
+        (
+            "*.example.com",
+            &[
+                ("a.example.com", Yes),
+                ("a.b.example.com:8080", Yes),
+                ("example.com", No),
+                ("evilexample.com", No),
+                (".example.com", No),
+            ],
+        ),
+        ("Example.COM:443", &[("example.com", Yes)]),
+        ("*", &[("anything", Yes)]),
+        ("::1", &[("[::1]:80", Yes), ("::1", Yes), ("::11", No)]),
+        ("10.0.0.1", &[("10.0.0.1", Yes), ("10.0.0.12", No)]),
+    ];
+    for (pattern, subjects) in rows {
+        for (subject, expected) in *subjects {
+            check(Domain::Host, pattern, &host(subject), *expected);
+        }
+    }
+}
+
+#[test]
+fn without_a_domain_a_pattern_is_tried_on_whatever_there_is() {
+    check(Domain::Any, "src/**", &path("src/a"), Yes);
+    check(Domain::Any, "src/**", &host("src"), No);
+    check(Domain::Any, "example.com", &host("example.com"), Yes);
+    check(Domain::Any, "git push", &command(&["git", "push", "x"]), Yes);
+    check(Domain::Any, "calendar.*", &Canonical::Named { name: "calendar.read".to_owned() }, Yes);
+    check(Domain::Path, "git", &command(&["git"]), No);
+    check(Domain::Command, "src", &path("src"), No);
+    check(Domain::Command, "example.com", &host("example.com"), No);
+}
+
+#[test]
+fn refused_texts_say_what_to_write_instead() {
+    check_fault(
+        Domain::Path,
+        "~/.ssh/**",
+        expect![[
+            r#"pattern "~/.ssh/**" cannot be used: ~ is not expanded: write an absolute path, or [~] for a name that begins so"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "a/../b",
+        expect![[
+            r#"pattern "a/../b" cannot be used: paths are resolved before they are judged, so .. never matches: write the path itself"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "a/[.]./b",
+        expect![[
+            r#"pattern "a/[.]./b" cannot be used: paths are resolved before they are judged, so .. never matches: write the path itself"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "**.py",
+        expect![[
+            r#"pattern "**.py" cannot be used: ** stands alone between slashes: write **/*.rs for all files of that kind"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "*.{rs,toml}",
+        expect![[
+            r#"pattern "*.{rs,toml}" cannot be used: braces list no alternatives: write one rule for each, or [{] for a brace"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "a\\*",
+        expect![[
+            r#"pattern "a\\*" cannot be used: a backslash escapes nothing: write [*] for a star and [\] for a backslash"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "a[bc",
+        expect![[r#"pattern "a[bc" cannot be used: a [ is not closed: write [[] for a bracket"#]],
+    );
+    check_fault(
+        Domain::Path,
+        "[z-a]",
+        expect![[r#"pattern "[z-a]" cannot be used: the range z-a is empty"#]],
+    );
+    check_fault(
+        Domain::Path,
+        "a\0",
+        expect![[
+            r#"pattern "a\0" cannot be used: it holds a NUL, which no path and no argument can"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "  ",
+        expect![[r#"pattern "  " cannot be used: it is blank: write * for anything"#]],
+    );
+    check_fault(
+        Domain::Path,
+        "{work}/**",
+        expect![[
+            r#"pattern "{work}/**" cannot be used: it names the unknown variable {work}: expected {workspace}, {ad-hoc} or {user-data}"#
+        ]],
+    );
+    check_fault(
+        Domain::Path,
+        "{workspace}src",
+        expect![[
+            r#"pattern "{workspace}src" cannot be used: after a variable comes / or nothing"#
+        ]],
+    );
+    check_fault(
+        Domain::Command,
+        "  ",
+        expect![[r#"pattern "  " cannot be used: it is blank: write * for anything"#]],
+    );
+    check_fault(
+        Domain::Host,
+        "https://example.com/",
+        expect![[
+            r#"pattern "https://example.com/" cannot be used: expected a host such as example.com, *.example.com for all below it, or *"#
+        ]],
+    );
+    check_fault(
+        Domain::Host,
+        "api-*.example.com",
+        expect![[
+            r#"pattern "api-*.example.com" cannot be used: expected a host such as example.com, *.example.com for all below it, or *"#
+        ]],
+    );
+    check_fault(
+        Domain::Any,
+        "rm ../x/../y",
+        expect![[
+            r#"pattern "rm ../x/../y" cannot be used: paths are resolved before they are judged, so .. never matches: write the path itself"#
+        ]],
+    );
+}
+
+#[track_caller]
+fn check_fault(domain: Domain, pattern: &str, expected: Expect) {
+    let err = Pattern::compile(pattern, domain, &variables()).unwrap_err();
+    expected.assert_eq(&err.to_string());
+}
+
+#[test]
+fn a_variable_stands_for_absolute_paths_only() {
+    for value in ["relative", "/a/../b"] {
+        let variables = Variables { workspace: vec![PathBuf::from(value)], ..Variables::default() };
+        let err = Pattern::compile("{workspace}/**", Domain::Path, &variables).unwrap_err();
+        assert!(err.to_string().contains("expected an absolute path"), "{err}");
+    }
+}
+
+#[test]
+fn escaped_texts_match_themselves() {
+    let odd = "a b*c?[d]\\{e,f}~\t!-^]";
+    check(Domain::Command, &escape(odd), &command(&[odd]), Yes);
+    check(Domain::Path, &escape_path(Path::new(odd)), &path(odd), Yes);
+    check(Domain::Path, &escape_path(Path::new("/etc/a b")), &path("/etc/a b"), Yes);
+    check(Domain::Path, &escape_path(Path::new("")), &path(""), Yes);
+    assert_eq!(escape_path(Path::new(OsStr::from_bytes(b"a b/\xff*"))), "a b/?[*]");
+}

@@ -1,0 +1,112 @@
+//! Which of the rules that match an access decides. The order is total, so the order in which rules are given never
+//! matters: exactness of the permission, bytes that the pattern spells out, scope, strictness.
+
+use crate::access::Subject;
+use crate::pattern::Fit;
+use crate::rule::{Action, Exactness, RuleScope};
+use crate::rule_set::CompiledRule;
+
+/// How strong a rule is for one access. The fields are compared in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    pub(crate) exactness: Exactness,
+    pub(crate) spelled_bytes: usize,
+    pub(crate) scope: RuleScope,
+    pub(crate) action: Action,
+}
+
+/// A rule that matches an access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'r> {
+    pub(crate) rank: Rank,
+    pub(crate) rule: &'r CompiledRule,
+}
+
+/// What the rules say of one access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict<'r> {
+    pub(crate) action: Action,
+    /// The rule that decides; none matches where this is empty, and then the action is ask.
+    pub(crate) winner: Option<Candidate<'r>>,
+    /// The winner is a deny of the manifest, which no nearer rule can change.
+    pub(crate) is_pinned: bool,
+    /// A deny or ask that may match something in a command that is not known, and so forbids to allow it.
+    pub(crate) holding: Option<Candidate<'r>>,
+}
+
+impl Verdict<'_> {
+    /// Returns whether the same rule decides here and there, or no rule in either.
+    pub(crate) fn is_same_rule(&self, other: &Verdict<'_>) -> bool {
+        match (self.winner, other.winner) {
+            (Some(one), Some(other)) => std::ptr::eq(one.rule, other.rule),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+}
+
+/// The strongest rules met so far, one for each part that they can play.
+#[derive(Clone, Copy, Default)]
+struct Layer<'r> {
+    winner: Option<Candidate<'r>>,
+    holding: Option<Candidate<'r>>,
+}
+
+/// Weighs the rules that speak of a call for one of its accesses.
+pub(crate) fn verdict<'r>(
+    rules: impl Iterator<Item = (Exactness, &'r CompiledRule)>,
+    subject: Subject<'_>,
+) -> Verdict<'r> {
+    let (mut written, mut manifest, mut preset) =
+        (Layer::default(), Layer::default(), Layer::default());
+    for (exactness, rule) in rules {
+        let fit = rule.pattern.fit(subject, rule.reading());
+        let candidate = |spelled_bytes| Candidate {
+            rank: Rank { exactness, spelled_bytes, scope: rule.scope, action: rule.rule.action },
+            rule,
+        };
+        match rule.scope {
+            RuleScope::Preset => preset.add(fit, candidate),
+            RuleScope::Manifest => {
+                manifest.add(fit, candidate);
+                written.add(fit, candidate);
+            }
+            RuleScope::Project | RuleScope::Session => written.add(fit, candidate),
+        }
+    }
+    let denies = |candidate: &Candidate<'_>| candidate.rule.rule.action == Action::Deny;
+    if let Some(pinned) = manifest.winner.filter(denies) {
+        return Verdict {
+            action: Action::Deny,
+            winner: Some(pinned),
+            is_pinned: true,
+            holding: None,
+        };
+    }
+    if written.winner.is_none() {
+        // A preset fills what is left open; it never competes with a rule that someone wrote.
+        written = Layer { holding: written.holding.or(preset.holding), ..preset };
+    }
+    let action = written.winner.map_or(Action::Ask, |winner| winner.rule.rule.action);
+    let action = if written.holding.is_some() { action.max(Action::Ask) } else { action };
+    Verdict { action, winner: written.winner, is_pinned: false, holding: written.holding }
+}
+
+impl<'r> Layer<'r> {
+    fn add(&mut self, fit: Fit, candidate: impl FnOnce(usize) -> Candidate<'r>) {
+        match fit {
+            Fit::No => {}
+            Fit::Perhaps => self.holding = stronger(self.holding, Some(candidate(0))),
+            Fit::Yes(spelled_bytes) => {
+                self.winner = stronger(self.winner, Some(candidate(spelled_bytes)));
+            }
+        }
+    }
+}
+
+fn stronger<'r>(one: Option<Candidate<'r>>, other: Option<Candidate<'r>>) -> Option<Candidate<'r>> {
+    // Rules equal in rank do the same; comparing the rules themselves only settles which of them is named.
+    one.into_iter().chain(other).max_by(|one, other| {
+        one.rank.cmp(&other.rank).then_with(|| one.rule.rule.cmp(&other.rule.rule))
+    })
+}

@@ -1,0 +1,208 @@
+//! Rules, compiled and with their examples checked. Which rule decides is worked out elsewhere.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft_contract::{Command, Variables};
+
+use crate::access::{Canonical, PathSubject};
+use crate::pattern::{Domain, Fit, Pattern, PatternError, Reading};
+use crate::rule::{Action, Permission, Rule, RuleScope, ScopedRule};
+
+#[cfg(test)]
+mod tests;
+
+/// The rules of all scopes, ready to decide. Their order has no meaning. Cloning is cheap.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    rules: Arc<[Arc<CompiledRule>]>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CompiledRule {
+    pub(crate) scope: RuleScope,
+    pub(crate) rule: Rule,
+    pub(crate) permission: Permission,
+    pub(crate) pattern: Pattern,
+}
+
+/// Everything that is wrong with a set of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleErrors {
+    /// The errors, in the order of the rules; never empty.
+    pub errors: Vec<RuleError>,
+}
+
+/// What is wrong with one rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rule}: {fault}")]
+pub struct RuleError {
+    /// The rule.
+    pub rule: Box<ScopedRule>,
+    /// What is wrong with it.
+    pub fault: RuleFault,
+}
+
+/// What can be wrong with a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleFault {
+    /// The permission cannot be parsed.
+    #[error(
+        "permission {0:?} cannot be used: expected a tool id such as bash, a capability such as fs.write, \
+         mcp:<server>:<tool>, one of these with *, or *"
+    )]
+    Permission(String),
+    /// The pattern cannot be compiled.
+    #[error(transparent)]
+    Pattern(PatternError),
+    /// The pattern cannot be compiled as a path, and the permission does not say that it is none.
+    #[error("{0} (as a path; if it is about commands, name the permission shell.run)")]
+    PatternAsPath(PatternError),
+    /// An example under `match` does not match.
+    #[error("its match example {0:?} does not match the pattern")]
+    MatchExample(String),
+    /// An example under `not_match` matches.
+    #[error("its not_match example {0:?} matches the pattern")]
+    NotMatchExample(String),
+}
+
+impl RuleSet {
+    /// Compiles the rules and checks their examples; all errors are reported at once.
+    pub fn compile(
+        rules: impl IntoIterator<Item = (RuleScope, Rule)>,
+        variables: &Variables,
+    ) -> Result<Self, RuleErrors> {
+        let mut compiled = Vec::new();
+        let mut errors = Vec::new();
+        for (scope, rule) in rules {
+            match CompiledRule::compile(ScopedRule { scope, rule }, variables) {
+                Ok(rule) => {
+                    errors.extend(rule.failed_examples(variables));
+                    compiled.push(Arc::new(rule));
+                }
+                Err(err) => errors.push(err),
+            }
+        }
+        if errors.is_empty() {
+            Ok(Self { rules: compiled.into() })
+        } else {
+            Err(RuleErrors { errors })
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
+        self.rules.iter()
+    }
+}
+
+impl CompiledRule {
+    pub(crate) fn compile(rule: ScopedRule, variables: &Variables) -> Result<Self, RuleError> {
+        let parts = || {
+            let text = &rule.rule.permission;
+            let permission =
+                Permission::parse(text).ok_or_else(|| RuleFault::Permission(text.clone()))?;
+            let domain = rule.rule.domain();
+            let pattern = Pattern::compile(&rule.rule.pattern, domain, variables);
+            Ok((permission, pattern.map_err(|err| pattern_fault(err, domain))?))
+        };
+        match parts() {
+            Ok((permission, pattern)) => {
+                Ok(Self { scope: rule.scope, rule: rule.rule, permission, pattern })
+            }
+            Err(fault) => Err(RuleError { rule: Box::new(rule), fault }),
+        }
+    }
+
+    /// An allow says only what it says; a deny or an ask also covers what amounts to it.
+    pub(crate) fn reading(&self) -> Reading {
+        match self.rule.action {
+            Action::Allow => Reading::Narrow,
+            Action::Ask | Action::Deny => Reading::Wide,
+        }
+    }
+
+    fn failed_examples(&self, variables: &Variables) -> Vec<RuleError> {
+        // Without, say, an open ad-hoc file its pattern matches nothing, which is no fault of the examples.
+        if self.pattern.is_void() {
+            return Vec::new();
+        }
+        let matches = |example: &String| {
+            example_accesses(example, self.rule.domain(), variables).iter().any(|access| {
+                matches!(self.pattern.fit(access.subject(), self.reading()), Fit::Yes(_))
+            })
+        };
+        let unmatched = self.rule.match_examples.iter().filter(|example| !matches(example));
+        let matched = self.rule.not_match_examples.iter().filter(|example| matches(example));
+        let error = |fault| RuleError { rule: Box::new(self.into()), fault };
+        unmatched
+            .map(|example| error(RuleFault::MatchExample(example.clone())))
+            .chain(matched.map(|example| error(RuleFault::NotMatchExample(example.clone()))))
+            .collect()
+    }
+}
+
+impl From<&CompiledRule> for ScopedRule {
+    fn from(compiled: &CompiledRule) -> Self {
+        Self { scope: compiled.scope, rule: compiled.rule.clone() }
+    }
+}
+
+impl fmt::Display for RuleErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.errors.as_slice() {
+            [only] => write!(f, "{only}"),
+            errors => {
+                write!(f, "{} errors in permission rules:", errors.len())?;
+                errors.iter().try_for_each(|err| write!(f, "\n  {err}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for RuleErrors {}
+
+fn pattern_fault(err: PatternError, domain: Domain) -> RuleFault {
+    match domain {
+        Domain::Any => RuleFault::PatternAsPath(err),
+        Domain::Path | Domain::Command | Domain::Host => RuleFault::Pattern(err),
+    }
+}
+
+/// Returns what an example may stand for: a path, a command line split at white space, a host.
+fn example_accesses(example: &str, domain: Domain, variables: &Variables) -> Vec<Canonical> {
+    let path = || Canonical::Read { path: example_path(example, variables) };
+    let command = || {
+        let argv = example.split_whitespace().map(str::to_owned).collect();
+        Canonical::Shell { command: Command::Argv(argv) }
+    };
+    let host = || Canonical::Net { host: example.to_owned() };
+    match domain {
+        Domain::Path => vec![path()],
+        Domain::Command => vec![command()],
+        Domain::Host => vec![host()],
+        Domain::Any => {
+            vec![path(), command(), host(), Canonical::Named { name: example.to_owned() }]
+        }
+    }
+}
+
+fn example_path(example: &str, variables: &Variables) -> PathSubject {
+    let expanded = match variables.split(example) {
+        Ok(Some((values, rest))) => {
+            values.first().map(|value| value.join(rest.trim_start_matches('/')))
+        }
+        Ok(None) | Err(_) => None,
+    };
+    let path = expanded.unwrap_or_else(|| PathBuf::from(example));
+    let roots = variables.workspace.iter().map(PathBuf::as_path);
+    if path.is_absolute() {
+        let mut relative = roots.filter_map(|root| path.strip_prefix(root).ok());
+        return PathSubject { relative: relative.next().map(Path::to_owned), absolute: path };
+    }
+    // Examples have to hold wherever the rules are loaded, so without a workspace some root will do.
+    let mut roots = roots.chain([Path::new("/workspace")]);
+    let relative: PathBuf = path.components().collect();
+    PathSubject::beneath(roots.next().unwrap_or(Path::new("/")), &relative)
+}

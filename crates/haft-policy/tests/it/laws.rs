@@ -1,0 +1,177 @@
+//! The laws of deciding.
+
+use haft_contract::{FsRequirement, RequirementSet};
+use haft_policy::{
+    Action, Canonical, Capabilities, Decision, Grant, Ground, Question, Remedy, Rule, RuleScope,
+    decide, judge,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::vocabulary::{
+    Scoped, access, accesses, action, path, rule, rule_set, rules, scope, tool, variables,
+};
+
+fn decide_with(rules: &[Scoped], tool: &haft_contract::ToolId, accesses: &[Canonical]) -> Decision {
+    decide(&Question { tool, accesses }, &rule_set(rules))
+}
+
+fn of_manifest(rules: &[Scoped]) -> Vec<Scoped> {
+    rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest).cloned().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_manifest_deny_is_never_overturned(rules in rules(), tool in tool(), accesses in accesses()) {
+        let alone = decide_with(&of_manifest(&rules), &tool, &accesses);
+        let together = decide_with(&rules, &tool, &accesses);
+        if alone.action == Action::Deny {
+            prop_assert_eq!(together.action, Action::Deny);
+        }
+        if let Ground::Pinned(_) = together.because.ground {
+            prop_assert_eq!(alone.action, Action::Deny);
+        }
+    }
+
+    #[test]
+    fn a_manifest_deny_outlives_the_strongest_rule_against_it(
+        manifest in prop::collection::vec(rule(Just(RuleScope::Manifest), Just(Action::Deny)), 0..4),
+        tool in tool(),
+        access in access(),
+    ) {
+        let mut manifest = manifest;
+        manifest.push((RuleScope::Manifest, Rule::new("*", "*", Action::Deny)));
+        let denied = judge(&tool, Some(&access), &rule_set(&manifest));
+        prop_assert_eq!(denied.action, Action::Deny);
+        // Without the manifest, this is the narrowest rule that allows the very access.
+        let Some(Remedy::Add(allow)) = judge(&tool, Some(&access), &rule_set(&[])).remedy else {
+            return Err(TestCaseError::fail("without rules, a rule can be added"));
+        };
+        for scope in [RuleScope::Session, RuleScope::Project, RuleScope::Preset] {
+            let mut with_allow = manifest.clone();
+            with_allow.push((scope, allow.clone()));
+            prop_assert_eq!(judge(&tool, Some(&access), &rule_set(&with_allow)), denied.clone());
+        }
+    }
+
+    #[test]
+    fn adding_a_deny_never_allows_more(
+        rules in rules(), deny in rule(scope(), Just(Action::Deny)), tool in tool(), accesses in accesses(),
+    ) {
+        let before = decide_with(&rules, &tool, &accesses).action;
+        let mut rules = rules;
+        rules.push(deny);
+        prop_assert!(decide_with(&rules, &tool, &accesses).action >= before);
+    }
+
+    #[test]
+    fn the_order_of_rules_does_not_matter(
+        (rules, shuffled) in rules().prop_flat_map(|rules| (Just(rules.clone()), Just(rules).prop_shuffle())),
+        tool in tool(),
+        accesses in accesses(),
+    ) {
+        prop_assert_eq!(decide_with(&rules, &tool, &accesses), decide_with(&shuffled, &tool, &accesses));
+    }
+
+    #[test]
+    fn without_rules_the_answer_is_ask(tool in tool(), accesses in accesses()) {
+        let decision = decide_with(&[], &tool, &accesses);
+        prop_assert_eq!(decision.action, Action::Ask);
+        prop_assert_eq!(decision.because.ground, Ground::NoRule);
+    }
+
+    #[test]
+    fn the_strictest_access_decides(rules in rules(), tool in tool(), accesses in accesses()) {
+        let rules = rule_set(&rules);
+        let each = accesses.iter().map(|access| judge(&tool, Some(access), &rules).action);
+        let strictest = each.max().unwrap_or_else(|| judge(&tool, None, &rules).action);
+        prop_assert_eq!(decide(&Question { tool: &tool, accesses: &accesses }, &rules).action, strictest);
+    }
+
+    #[test]
+    fn what_a_remedy_adds_allows_the_access(rules in rules(), tool in tool(), access in access()) {
+        let mut rules = rules;
+        let before = judge(&tool, Some(&access), &rule_set(&rules));
+        prop_assert_eq!(before.remedy.is_none(), before.action == Action::Allow);
+        if let Some(Remedy::Add(rule)) = before.remedy {
+            rules.push((RuleScope::Session, rule));
+            prop_assert_eq!(judge(&tool, Some(&access), &rule_set(&rules)).action, Action::Allow);
+        }
+    }
+
+    #[test]
+    fn a_rule_that_has_to_change_is_in_the_way(
+        rules in rules(),
+        tool in tool(),
+        access in access(),
+        added in rule(select(vec![RuleScope::Project, RuleScope::Session]), action()),
+    ) {
+        let before = judge(&tool, Some(&access), &rule_set(&rules));
+        let Some(Remedy::Change(in_the_way)) = before.remedy.clone() else { return Ok(()) };
+        let in_the_way = (in_the_way.scope, in_the_way.rule);
+        prop_assert!(rules.contains(&in_the_way));
+        let others: Vec<_> = rules.iter().filter(|rule| **rule != in_the_way).cloned().collect();
+        prop_assert_ne!(&judge(&tool, Some(&access), &rule_set(&others)), &before);
+        if matches!(before.because.ground, Ground::Pinned(_) | Ground::MayContain(_)) {
+            let mut rules = rules;
+            rules.push(added);
+            prop_assert_ne!(judge(&tool, Some(&access), &rule_set(&rules)).action, Action::Allow);
+        }
+    }
+
+    #[test]
+    fn an_explanation_names_the_tool_and_the_rule(rules in rules(), tool in tool(), accesses in accesses()) {
+        let decision = decide_with(&rules, &tool, &accesses);
+        let text = decision.explain();
+        prop_assert!(text.starts_with(tool.as_str()));
+        if let Ground::Rule(rule) | Ground::Pinned(rule) | Ground::MayContain(rule) = decision.because.ground {
+            prop_assert!(text.contains(&rule.rule.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_grant_agrees_with_capabilities_and_rules(
+        rules in rules(),
+        tool in tool(),
+        path in path(),
+        read in select(vec!["{workspace}/**", "src", "**/*.rs", "/etc/**"]),
+    ) {
+        let fs = FsRequirement { read: vec![read.to_owned()], write: vec!["src/**".to_owned()] };
+        let requires = RequirementSet { fs, ..RequirementSet::default() };
+        let capabilities = Capabilities::compile(&requires, &variables()).unwrap();
+        let rules = rule_set(&rules);
+        let grant = Grant::of_call(&tool, &capabilities, &rules);
+        let is_free = |access: &Canonical| {
+            capabilities.check(access).is_ok() && judge(&tool, Some(access), &rules).action == Action::Allow
+        };
+        prop_assert_eq!(grant.permits_read(&path), is_free(&Canonical::Read { path: path.clone() }));
+        prop_assert_eq!(grant.permits_write(&path), is_free(&Canonical::Write { path: path.clone() }));
+    }
+
+    #[test]
+    fn an_answer_lifts_asks_and_never_a_deny(
+        rules in rules(), tool in tool(), path in path(), answered in path(),
+    ) {
+        let fs = FsRequirement { read: vec!["/**".to_owned()], write: Vec::new() };
+        let capabilities = Capabilities::compile(&RequirementSet { fs, ..RequirementSet::default() }, &variables()).unwrap();
+        let rules = rule_set(&rules);
+        let unasked = Grant::of_call(&tool, &capabilities, &rules);
+        let grant = unasked.clone().with_allowed(&[Canonical::Read { path: answered.clone() }]);
+        let action = judge(&tool, Some(&Canonical::Read { path: path.clone() }), &rules).action;
+        match action {
+            Action::Allow => prop_assert!(grant.permits_read(&path)),
+            Action::Deny => prop_assert!(!grant.permits_read(&path)),
+            Action::Ask => {
+                prop_assert!(!unasked.permits_read(&path));
+                if !path.absolute.starts_with(&answered.absolute) {
+                    prop_assert!(!grant.permits_read(&path));
+                }
+                if path == answered {
+                    prop_assert!(grant.permits_read(&path));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What must hold of every set of rules and every question, through the public interface alone.
+
+mod laws;
+mod pattern_laws;
+mod vocabulary;

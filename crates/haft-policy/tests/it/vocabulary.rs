@@ -1,0 +1,128 @@
+//! Rules, calls and paths made of few words, so that random ones often meet.
+
+use std::path::{Path, PathBuf};
+
+use haft_contract::{Command, ToolId, Variables};
+use haft_policy::{Action, Canonical, PathSubject, Rule, RuleScope, RuleSet};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+/// A rule and its scope, as front ends hand them over.
+pub(crate) type Scoped = (RuleScope, Rule);
+
+const PERMISSIONS: &[&str] = &[
+    "bash",
+    "read",
+    "edit",
+    "cal",
+    "fs.read",
+    "fs.write",
+    "fs.*",
+    "shell.run",
+    "net.fetch",
+    "calendar",
+    "*",
+    "b*",
+    "re*",
+    "mcp:*",
+];
+const TOOLS: &[&str] = &["bash", "read", "edit", "cal"];
+const PATH_WORDS: &[&str] = &["src", "src/gen", "docs", "a.rs", ".env"];
+const COMMAND_WORDS: &[&str] = &["git", "git push", "push", "rm", "/bin/git", "-f"];
+const PATTERNS: &[&str] = &[
+    "*",
+    "**",
+    "src",
+    "src/**",
+    "src/*",
+    "**/*.rs",
+    "**/.env",
+    "src/gen/a.rs",
+    "/work/src",
+    "{workspace}/**",
+    "{workspace}/src/gen",
+    "{ad-hoc}/**",
+    "git",
+    "git *",
+    "git push",
+    "git push*",
+    "/bin/git push",
+    "* push",
+    "git ?",
+    "rm -f",
+    "example.com",
+    "*.example.com",
+    "calendar",
+];
+
+pub(crate) fn variables() -> Variables {
+    Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() }
+}
+
+pub(crate) fn rule_set(rules: &[Scoped]) -> RuleSet {
+    RuleSet::compile(rules.iter().cloned(), &variables())
+        .expect("each rule compiles alone, so all do")
+}
+
+pub(crate) fn scope() -> impl Strategy<Value = RuleScope> {
+    select(vec![RuleScope::Preset, RuleScope::Manifest, RuleScope::Project, RuleScope::Session])
+}
+
+pub(crate) fn action() -> impl Strategy<Value = Action> {
+    select(vec![Action::Allow, Action::Ask, Action::Deny])
+}
+
+/// A rule that can be compiled.
+pub(crate) fn rule(
+    scope: impl Strategy<Value = RuleScope>,
+    action: impl Strategy<Value = Action>,
+) -> impl Strategy<Value = Scoped> {
+    (scope, select(PERMISSIONS), select(PATTERNS), action)
+        .prop_map(|(scope, permission, pattern, action)| {
+            (scope, Rule::new(permission, pattern, action))
+        })
+        .prop_filter("the pattern has to suit the permission", |scoped| {
+            RuleSet::compile([scoped.clone()], &variables()).is_ok()
+        })
+}
+
+pub(crate) fn rules() -> impl Strategy<Value = Vec<Scoped>> {
+    prop::collection::vec(rule(scope(), action()), 0..8)
+}
+
+pub(crate) fn tool() -> impl Strategy<Value = ToolId> {
+    select(TOOLS).prop_map(|id| ToolId::parse(id).expect("the ids are valid"))
+}
+
+pub(crate) fn path() -> impl Strategy<Value = PathSubject> {
+    let relative = subsequence(PATH_WORDS.to_vec(), 0..=3).prop_map(|words| words.join("/"));
+    (relative, prop::bool::weighted(0.9)).prop_map(|(relative, is_inside)| {
+        if is_inside {
+            PathSubject::beneath(Path::new("/work"), Path::new(&relative))
+        } else {
+            PathSubject::outside(Path::new("/etc").join(relative))
+        }
+    })
+}
+
+pub(crate) fn command() -> impl Strategy<Value = Command> {
+    let argv = prop::collection::vec(select(COMMAND_WORDS), 1..4);
+    prop_oneof![
+        4 => argv.prop_map(|words| Command::Argv(words.into_iter().map(str::to_owned).collect())),
+        1 => Just(Command::Unknown("git push | cat".to_owned())),
+    ]
+}
+
+pub(crate) fn access() -> impl Strategy<Value = Canonical> {
+    prop_oneof![
+        3 => path().prop_map(|path| Canonical::Read { path }),
+        3 => path().prop_map(|path| Canonical::Write { path }),
+        4 => command().prop_map(|command| Canonical::Shell { command }),
+        1 => select(vec!["example.com", "a.example.com"]).prop_map(|host| Canonical::Net { host: host.to_owned() }),
+        1 => Just(Canonical::Named { name: "calendar".to_owned() }),
+    ]
+}
+
+pub(crate) fn accesses() -> impl Strategy<Value = Vec<Canonical>> {
+    prop::collection::vec(access(), 0..4)
+}
