@@ -1,0 +1,7 @@
+//! The helper as a program of its own, for launchers whose own program cannot be executed again. It does nothing else.
+
+fn main() {
+    haft_sandbox::helper::run_if_requested();
+    eprintln!("error: haft-sandbox-helper is started by haft, not by hand");
+    std::process::exit(2);
+}

@@ -1,0 +1,65 @@
+//! Reading a command's output. Both its outputs are one pipe, so that their order is kept. The end is reached when the
+//! helper has ended, even if the pipe's other end went to a process outside the tree and stays open there. It
+//! deliberately buffers nothing: how much is kept is the reader's to decide.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
+
+/// The reading side of a command's output.
+#[derive(Debug)]
+pub struct Output {
+    pipe: pipe::Receiver,
+    /// The helper's process handle, which becomes readable when it ends.
+    helper: AsyncFd<OwnedFd>,
+    has_helper_ended: bool,
+}
+
+impl Output {
+    pub(super) fn new(pipe: OwnedFd, helper: OwnedFd) -> io::Result<Output> {
+        let pipe = pipe::Receiver::from_owned_fd(pipe)?;
+        #[expect(unsafe_code, reason = "the runtime cannot tell that a handle stays what it is")]
+        // SAFETY: an owned descriptor stays open, and the same, until it is dropped, and nothing takes it out.
+        let helper = unsafe { AsyncFd::register_with_interest(helper, Interest::READABLE)? };
+        Ok(Output { pipe, helper, has_helper_ended: false })
+    }
+
+    /// Reads what the command writes, standard output and error in the order of arrival; 0 is the end.
+    ///
+    /// Can be cancelled without loss.
+    ///
+    /// # Errors
+    ///
+    /// Only what reading a pipe can fail with.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.has_helper_ended {
+            tokio::select! {
+                biased;
+                readable = self.pipe.readable() => {
+                    readable?;
+                    match self.pipe.try_read(buffer) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        answer => return answer,
+                    }
+                }
+                ended = self.helper.readable() => {
+                    ended?.retain_ready();
+                    self.has_helper_ended = true;
+                }
+            }
+        }
+        // The pipe itself is asked, not what the runtime last heard of it: nothing more arrives, and nothing that has
+        // arrived may be missed.
+        loop {
+            match rustix::io::read(&self.pipe, &mut *buffer) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(0),
+                answer => return Ok(answer?),
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Turning a path as it was written into its canonical form: every symbolic link expanded, no `..` left, still inside
+//! the root. The answer is a path, not a handle, so that a caller can judge it; nothing is gained by exchanging
+//! something afterwards, because canonical paths are only ever opened through no link at all. It deliberately does not
+//! judge which paths may be used.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::io::Errno;
+
+use super::Root;
+use super::beneath::HANDLE;
+use super::error::RootError;
+use super::file::{FileKind, LINKS_MAX, Resolved};
+
+/// The longest canonical path that the kernel opens in one call, without the final NUL.
+const PATH_BYTES_MAX: usize = 4_095;
+
+impl Root {
+    /// Returns the canonical form of `path`, which is relative to the root or absolute within it.
+    ///
+    /// Symbolic links are followed as long as they stay inside the root. What does not exist is not an error: the
+    /// canonical path then names where it would be created, also for a link whose target is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`RootError::Outside`] and [`RootError::Escape`] when the path leaves the root, [`RootError::NotADirectory`]
+    /// when it leads through a file, [`RootError::TooManyLinks`] for loops, [`RootError::Invalid`] for paths that name
+    /// nothing.
+    pub fn resolve(&self, path: &Path) -> Result<Resolved, RootError> {
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.contains(&0) {
+            let reason = "it contains a NUL byte";
+            return Err(RootError::Invalid { path: path.to_path_buf(), reason });
+        }
+        let relative = self.relative(path)?;
+        let resolved = match self.resolve_plainly(&relative) {
+            Some(resolved) if resolved.kind == Some(FileKind::Directory) => resolved,
+            Some(resolved) if !asks_for_directory(path) => resolved,
+            _ => Walk::new(self, path).run(&relative)?,
+        };
+        if resolved.path.as_os_str().len() > PATH_BYTES_MAX {
+            return Err(RootError::TooLong { path: path.to_path_buf() });
+        }
+        Ok(resolved)
+    }
+
+    /// Makes an absolute path relative; `..` is left for the walk.
+    fn relative(&self, path: &Path) -> Result<PathBuf, RootError> {
+        if !path.is_absolute() {
+            return Ok(path.to_path_buf());
+        }
+        self.strip(path).ok_or_else(|| RootError::Outside { path: path.to_path_buf() })
+    }
+
+    /// Returns what follows the root in an absolute path, by either of the root's names.
+    fn strip(&self, path: &Path) -> Option<PathBuf> {
+        let names = [&self.inner.path, &self.inner.spelled];
+        names.iter().find_map(|name| path.strip_prefix(name).ok()).map(Path::to_path_buf)
+    }
+
+    /// Resolves in one system call what holds neither links nor `..`, which is nearly every path.
+    fn resolve_plainly(&self, relative: &Path) -> Option<Resolved> {
+        if !self.inner.beneath.has_openat2() {
+            return None;
+        }
+        let mut canonical = PathBuf::new();
+        for component in relative.components() {
+            match component {
+                Component::Normal(name) => canonical.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+            }
+        }
+        match self.inner.beneath.open(&canonical, OFlags::PATH) {
+            Ok(handle) => {
+                let kind = FileType::from_raw_mode(fstat(handle).ok()?.st_mode);
+                Some(Resolved { path: canonical, kind: Some(kind.into()) })
+            }
+            // The kernel stops at the first link, so a missing name was reached through directories alone.
+            Err(Errno::NOENT) => Some(Resolved { path: canonical, kind: None }),
+            // The walk finds out which component is to blame.
+            Err(_) => None,
+        }
+    }
+}
+
+/// A component that is still to be taken.
+struct Step {
+    name: OsString,
+    /// The link whose target it came from; none if it was in the path itself. It is to blame for leaving the root.
+    link: Option<Rc<Path>>,
+}
+
+/// The state of a walk: where it stands, and which components it still has to take.
+struct Walk<'a> {
+    root: &'a Root,
+    asked: &'a Path,
+    /// The directory that the walk stands in; none for the root itself.
+    directory: Option<OwnedFd>,
+    /// The path of that directory.
+    canonical: PathBuf,
+    /// What is left to take, the next one last.
+    pending: Vec<Step>,
+    links: u32,
+    /// Whether the path, or a link that it ends in, is written so that only a directory can be meant.
+    needs_directory: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Root, asked: &'a Path) -> Walk<'a> {
+        let (directory, canonical, pending) = (None, PathBuf::new(), Vec::new());
+        let needs_directory = asks_for_directory(asked);
+        Walk { root, asked, directory, canonical, pending, links: 0, needs_directory }
+    }
+
+    fn run(mut self, relative: &Path) -> Result<Resolved, RootError> {
+        self.push(relative, None);
+        while let Some(step) = self.pending.pop() {
+            if step.name == ".." {
+                self.ascend(step.link)?;
+            } else if let Some(resolved) = self.take(&step.name)? {
+                return Ok(resolved);
+            }
+        }
+        Ok(Resolved { path: self.canonical, kind: Some(FileKind::Directory) })
+    }
+
+    /// Takes one name; answers when the path ends there.
+    fn take(&mut self, name: &OsStr) -> Result<Option<Resolved>, RootError> {
+        let path = self.canonical.join(name);
+        let at = self.directory.as_ref().unwrap_or(self.root.inner.beneath.directory());
+        let entry = match openat(at, name, HANDLE, Mode::empty()) {
+            Ok(entry) => entry,
+            Err(Errno::NOENT) => return self.missing(path).map(Some),
+            Err(errno) => return Err(RootError::from_errno(&path, errno)),
+        };
+        let stat = fstat(&entry).map_err(|errno| RootError::from_errno(&path, errno))?;
+        match FileKind::from(FileType::from_raw_mode(stat.st_mode)) {
+            FileKind::Symlink => self.follow(&path, &entry)?,
+            FileKind::Directory => {
+                self.canonical = path;
+                self.directory = Some(entry);
+            }
+            _ if self.needs_directory || !self.pending.is_empty() => {
+                return Err(RootError::NotADirectory { path });
+            }
+            kind => return Ok(Some(Resolved { path, kind: Some(kind) })),
+        }
+        Ok(None)
+    }
+
+    /// Puts a link's target in front of what is left to take.
+    fn follow(&mut self, link: &Path, entry: &OwnedFd) -> Result<(), RootError> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            let path = self.asked.to_path_buf();
+            return Err(RootError::TooManyLinks { path, links_max: LINKS_MAX });
+        }
+        let target = readlinkat(entry, "", Vec::new())
+            .map_err(|errno| RootError::from_errno(link, errno))?;
+        let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+        if self.pending.is_empty() && asks_for_directory(target) {
+            self.needs_directory = true;
+        }
+        if !target.is_absolute() {
+            self.push(target, Some(link.into()));
+            return Ok(());
+        }
+        let inside = self.root.strip(target).ok_or_else(|| RootError::Escape {
+            path: self.asked.to_path_buf(),
+            link: link.to_path_buf(),
+        })?;
+        self.directory = None;
+        self.canonical = PathBuf::new();
+        self.push(&inside, Some(link.into()));
+        Ok(())
+    }
+
+    /// Goes to the parent directory, which is opened anew: keeping a descriptor per level would let a deep path use
+    /// them all up.
+    fn ascend(&mut self, link: Option<Rc<Path>>) -> Result<(), RootError> {
+        if !self.canonical.pop() {
+            let path = self.asked.to_path_buf();
+            return Err(match link {
+                Some(link) => RootError::Escape { path, link: link.to_path_buf() },
+                None => RootError::Outside { path },
+            });
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let parent = self.root.inner.beneath.open(&self.canonical, flags);
+        self.directory =
+            Some(parent.map_err(|errno| RootError::from_errno(&self.canonical, errno))?);
+        Ok(())
+    }
+
+    /// Ends the walk at a name that does not exist.
+    fn missing(&mut self, path: PathBuf) -> Result<Resolved, RootError> {
+        if self.pending.iter().any(|step| step.name == "..") {
+            return Err(RootError::NotFound { path });
+        }
+        let path = self.pending.iter().rev().fold(path, |path, step| path.join(&step.name));
+        Ok(Resolved { path, kind: None })
+    }
+
+    fn push(&mut self, path: &Path, link: Option<Rc<Path>>) {
+        let names = path.components().rev().filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        });
+        self.pending.extend(names.map(|name| Step { name, link: link.clone() }));
+    }
+}
+
+/// Tells whether a path ends in a way that only a directory's may.
+fn asks_for_directory(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
+}

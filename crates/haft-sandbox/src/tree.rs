@@ -1,0 +1,128 @@
+//! Finding and killing processes by their kinship, as `/proc` shows it. A process is signalled only through a handle
+//! that was seen to be the process meant, so that a number used again never hits a stranger. It deliberately keeps no
+//! state: whoever calls it repeats until nothing is left.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// How often the remains of a session are looked for.
+const ROUNDS_MAX: u32 = 400;
+
+/// How long a round waits for the kernel to carry out what it was asked.
+const ROUND_MS: u64 = 5;
+
+/// One process at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Member {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// When it started, in the kernel's ticks: with the number, its identity.
+    started: u64,
+    /// Whether it has ended and only waits to be collected.
+    is_zombie: bool,
+}
+
+/// Kills every living descendant of a process once, and returns how many there were.
+pub(crate) fn kill_descendants(ancestor: Pid) -> io::Result<usize> {
+    let members = snapshot()?;
+    let mut count = 0;
+    for member in descendants(&members, ancestor.as_raw_pid()) {
+        if !member.is_zombie {
+            count += 1;
+            kill(member);
+        }
+    }
+    Ok(count)
+}
+
+/// Kills a command whose helper is gone, its session, its group, and its descendants, until none is left.
+///
+/// What left all three is out of reach, because the helper was its last tie. Blocks for at most two seconds.
+pub(crate) fn kill_session(command: Pid) -> io::Result<()> {
+    let leader = command.as_raw_pid();
+    for _ in 0..ROUNDS_MAX {
+        let members = snapshot()?;
+        let kin = descendants(&members, leader);
+        let is_meant = |member: &&Member| {
+            member.pid == leader || member.session == leader || member.group == leader
+        };
+        let mut living: Vec<_> = members.iter().filter(is_meant).chain(kin).collect();
+        living.retain(|member| !member.is_zombie);
+        if living.is_empty() {
+            return Ok(());
+        }
+        living.into_iter().for_each(kill);
+        thread::sleep(Duration::from_millis(ROUND_MS));
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "some of its processes could not be killed"))
+}
+
+/// Kills one process, if it still is the one that was seen.
+fn kill(member: &Member) {
+    let Some(pid) = Pid::from_raw(member.pid) else { return };
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    // The handle is bound to one process; reading its start again now tells which.
+    if read(member.pid).is_some_and(|now| now.started == member.started) {
+        // Refusal (a program of another user) shows as a survivor in the next round.
+        let _ = pidfd_send_signal(&handle, Signal::KILL);
+    }
+}
+
+fn snapshot() -> io::Result<Vec<Member>> {
+    let mut members = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        // A process that ended since the directory was read is no member.
+        members.extend(pid.and_then(read));
+    }
+    Ok(members)
+}
+
+fn read(pid: i32) -> Option<Member> {
+    parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Reads a line of `/proc/PID/stat`. The second field is a name in parentheses that may hold anything, parentheses and
+/// line ends included; the last closing one ends it.
+fn parse(stat: &[u8]) -> Option<Member> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let name_start = stat.iter().position(|byte| *byte == b'(')?;
+    let (head, tail) = (stat.get(..name_start)?, stat.get(end + 1..)?);
+    let pid = std::str::from_utf8(head).ok()?.trim().parse().ok()?;
+    let mut fields = std::str::from_utf8(tail).ok()?.split_ascii_whitespace();
+    let is_zombie = matches!(fields.next()?, "Z" | "X" | "x");
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    // Session is the sixth field of the line, the start the twenty-second.
+    let started = fields.nth(15)?.parse().ok()?;
+    Some(Member { pid, parent, group, session, started, is_zombie })
+}
+
+fn descendants(members: &[Member], ancestor: i32) -> Vec<&Member> {
+    let mut children: HashMap<i32, Vec<&Member>> = HashMap::new();
+    for member in members {
+        children.entry(member.parent).or_default().push(member);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![ancestor];
+    while let Some(parent) = parents.pop() {
+        // Taken out, so that a snapshot in which numbers were used twice cannot form an endless loop.
+        for child in children.remove(&parent).unwrap_or_default() {
+            found.push(child);
+            parents.push(child.pid);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What stands in for the handles on systems without the means to confine them. Opening and spawning refuse; because
+//! nothing can be opened, the other operations take no value that could exist.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use crate::{
+    ApplyError, Change, Command, DirEntry, Enforced, Exit, Metadata, OpenFile, Resolved, RootError,
+    SpawnError, WaitError,
+};
+
+/// A directory that every access stays beneath.
+#[derive(Debug, Clone)]
+pub enum Root {}
+
+/// Starts commands by means of one helper program.
+#[derive(Debug, Clone)]
+pub struct Launcher {}
+
+/// A running command.
+#[derive(Debug)]
+pub enum Process {}
+
+/// The reading side of a command's output.
+#[derive(Debug)]
+pub enum Output {}
+
+/// The controlling side of a command.
+#[derive(Debug)]
+pub enum Control {}
+
+/// The small process between a launcher and its command.
+pub mod helper {
+    /// Does nothing, because no launcher asks for it.
+    pub fn run_if_requested() {}
+}
+
+#[expect(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "as on Linux, where they are described"
+)]
+mod operations {
+    use super::*;
+
+    impl Root {
+        pub fn open(_path: &Path) -> Result<Root, RootError> {
+            Err(RootError::Unsupported)
+        }
+
+        pub fn path(&self) -> &Path {
+            match *self {}
+        }
+
+        pub fn resolve(&self, _path: &Path) -> Result<Resolved, RootError> {
+            match *self {}
+        }
+
+        pub fn open_file(&self, _canonical: &Path) -> Result<OpenFile, RootError> {
+            match *self {}
+        }
+
+        pub fn open_dir(&self, _canonical: &Path) -> Result<OwnedFd, RootError> {
+            match *self {}
+        }
+
+        pub fn metadata(&self, _canonical: &Path) -> Result<Metadata, RootError> {
+            match *self {}
+        }
+
+        pub fn list(&self, _canonical: &Path) -> Result<Vec<DirEntry>, RootError> {
+            match *self {}
+        }
+
+        pub fn apply(&self, _changes: Vec<Change>) -> Result<(), ApplyError> {
+            match *self {}
+        }
+    }
+
+    impl Launcher {
+        pub fn new(_helper: PathBuf) -> Launcher {
+            Launcher {}
+        }
+
+        pub async fn spawn(&self, _command: Command) -> Result<Process, SpawnError> {
+            Err(SpawnError::Unsupported)
+        }
+    }
+
+    impl Process {
+        pub async fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+            match *self {}
+        }
+
+        pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+            match *self {}
+        }
+
+        pub fn kill(&mut self) {
+            match *self {}
+        }
+
+        pub fn enforced(&self) -> Enforced {
+            match *self {}
+        }
+
+        pub fn split(self) -> (Output, Control) {
+            match self {}
+        }
+    }
+
+    impl Output {
+        pub async fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+            match *self {}
+        }
+    }
+
+    impl Control {
+        pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+            match *self {}
+        }
+
+        pub fn kill(&mut self) {
+            match *self {}
+        }
+    }
+}

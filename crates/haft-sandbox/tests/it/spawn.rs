@@ -1,0 +1,115 @@
+//! What tests of processes share: a launcher with a directory to start in, and a way to find processes by a token in
+//! their arguments, whatever they did to hide.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use haft_sandbox::{Command, Exit, Launcher, Process, Root};
+use tempfile::TempDir;
+
+/// How long a whole command may take in a test before it counts as hanging.
+const RUN_MS_MAX: u64 = 60_000;
+
+/// How often a condition is looked at, and how long apart.
+const LOOKS_MAX: u32 = 6_000;
+const LOOK_MS: u64 = 5;
+
+pub(crate) struct Fixture {
+    pub(crate) root: Root,
+    pub(crate) launcher: Launcher,
+    directory: TempDir,
+}
+
+impl Fixture {
+    pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_haft-sandbox-helper");
+
+    pub(crate) fn new() -> Fixture {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::open(directory.path()).unwrap();
+        Fixture { root, launcher: Launcher::new(Fixture::HELPER.into()), directory }
+    }
+
+    pub(crate) fn with_helper(self, helper: PathBuf) -> Fixture {
+        Fixture { launcher: Launcher::new(helper), ..self }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn bare_command(&self, program: &str) -> Command {
+        Command::new(program, self.root.open_dir(Path::new("")).unwrap())
+    }
+
+    pub(crate) fn command(&self, program: &str) -> Command {
+        self.bare_command(program).env("PATH", "/usr/bin:/bin")
+    }
+
+    pub(crate) async fn start(&self, script: &str) -> Process {
+        self.launcher.spawn(self.command("bash").args(["-c", script])).await.unwrap()
+    }
+
+    pub(crate) async fn run(&self, script: &str) -> (String, Exit) {
+        self.finish(self.command("bash").args(["-c", script])).await
+    }
+
+    /// Runs a command to its end and returns all it wrote.
+    pub(crate) async fn finish(&self, command: Command) -> (String, Exit) {
+        let whole = async {
+            let mut process = self.launcher.spawn(command).await.unwrap();
+            let (mut output, mut buffer) = (Vec::new(), vec![0; 65_536]);
+            loop {
+                match process.read(&mut buffer).await.unwrap() {
+                    0 => break,
+                    count => output.extend_from_slice(&buffer[..count]),
+                }
+            }
+            (String::from_utf8(output).unwrap(), process.wait().await.unwrap())
+        };
+        tokio::time::timeout(Duration::from_millis(RUN_MS_MAX), whole).await.expect("it hangs")
+    }
+}
+
+/// A number of seconds that no other process on the machine sleeps for.
+pub(crate) struct Token(String);
+
+impl Token {
+    pub(crate) fn new() -> Token {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        Token(format!("1000.{}{count:03}", std::process::id()))
+    }
+
+    pub(crate) fn from(text: &str) -> Token {
+        Token(text.to_owned())
+    }
+
+    /// How many processes have the token as an argument of their own.
+    pub(crate) fn living(&self) -> usize {
+        let has_token = |entry: &std::fs::DirEntry| {
+            // A process that ended meanwhile has none.
+            let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            arguments.split(|byte| *byte == 0).any(|argument| argument == self.0.as_bytes())
+        };
+        std::fs::read_dir("/proc").unwrap().flatten().filter(has_token).count()
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Waits until a condition holds, and fails if it never does.
+pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..LOOKS_MAX {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
+    }
+    panic!("waited in vain for {what}");
+}
