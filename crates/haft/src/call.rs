@@ -1,0 +1,55 @@
+//! A call as a front end makes it.
+
+use std::sync::Arc;
+
+use haft_contract::{ProgressSink, Scope};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// One invocation of a tool with an input, not yet checked in any way.
+#[derive(Clone)]
+pub struct Call {
+    /// The tool's id, or its wire name.
+    pub tool: String,
+    /// The input.
+    pub input: Value,
+    /// Where inside the run the call belongs.
+    pub place: Place,
+    /// The driver's own name of the call.
+    pub driver_call_id: Option<String>,
+    /// Cancelled when the caller gives up.
+    pub cancellation: CancellationToken,
+    /// Takes reports of progress.
+    pub progress: Arc<dyn ProgressSink>,
+}
+
+/// A place inside a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The task inside the run.
+    pub node: String,
+    /// The loop index of the node, from 0.
+    pub iteration: u32,
+    /// The retry number, from 1.
+    pub attempt: u32,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { node: Scope::NODE_DEFAULT.to_owned(), iteration: 0, attempt: 1 }
+    }
+}
+
+impl Call {
+    /// Returns a call of `tool` in the default place, that nobody cancels and whose progress nobody watches.
+    pub fn new(tool: impl Into<String>, input: Value) -> Self {
+        Self {
+            tool: tool.into(),
+            input,
+            place: Place::default(),
+            driver_call_id: None,
+            cancellation: CancellationToken::new(),
+            progress: Arc::new(()),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Files as a call reaches them: beneath the roots, as far as its grant goes, and the session's sidecars for
+//! reading.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use haft_contract::{
+    ApplyError, Entry, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
+    Precondition, ToolError,
+};
+use haft_policy::{Grant, PathSubject};
+use haft_sandbox::{Change, Expected, Root, Stamp};
+
+use crate::roots::{Roots, file_kind, path_error};
+use crate::sidecar::Sidecars;
+
+/// The index of the sidecar directory in a [`FilePath`], after every workspace root.
+const SIDECAR_ROOT: usize = usize::MAX;
+
+/// Where the paths of a session can lead.
+#[derive(Clone)]
+pub(crate) struct Territory {
+    roots: Roots,
+    sidecars: Arc<Sidecars>,
+    sidecar_root: Arc<OnceLock<Root>>,
+}
+
+impl Territory {
+    pub(crate) fn new(roots: Roots, sidecars: Arc<Sidecars>) -> Self {
+        Self { roots, sidecars, sidecar_root: Arc::default() }
+    }
+
+    /// Resolves what a tool was given as a path, all symlinks expanded.
+    pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
+        match self.within_sidecars(path) {
+            Some((root, relative)) => {
+                let resolved = root.resolve(&relative).map_err(|err| path_error(path, &err))?;
+                let display = root.path().join(&resolved.path).to_string_lossy().into_owned();
+                Ok((
+                    FilePath::new(SIDECAR_ROOT, resolved.path, display),
+                    resolved.kind.map(file_kind),
+                ))
+            }
+            None => self.roots.resolve(path),
+        }
+    }
+
+    /// Returns what rules judge, or nothing for a sidecar: the session's own outputs are always readable.
+    pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
+        (path.root() != SIDECAR_ROOT).then(|| self.roots.subject(path))
+    }
+
+    /// Returns the root that a place lies beneath.
+    pub(crate) fn root(&self, path: &FilePath) -> Result<&Root, ToolError> {
+        let root = match path.root() {
+            SIDECAR_ROOT => self.sidecar_root.get(),
+            index => self.roots.root(index),
+        };
+        root.ok_or_else(|| {
+            ToolError::new(
+                ErrorCode::PathInvalid,
+                format!("path {:?} belongs to no root of this call", path.display()),
+            )
+        })
+    }
+
+    fn within_sidecars(&self, path: &str) -> Option<(&Root, std::path::PathBuf)> {
+        let directory = self.sidecars.directory()?;
+        let relative = Path::new(path).strip_prefix(directory).ok()?;
+        let root = match self.sidecar_root.get() {
+            Some(root) => root,
+            None => {
+                let root = Root::open(directory).ok()?;
+                self.sidecar_root.get_or_init(|| root)
+            }
+        };
+        Some((root, relative.to_path_buf()))
+    }
+}
+
+/// The files that one call may touch.
+pub(crate) struct GrantedFs {
+    territory: Territory,
+    grant: Arc<Grant>,
+}
+
+impl GrantedFs {
+    pub(crate) fn new(territory: Territory, grant: Arc<Grant>) -> Self {
+        Self { territory, grant }
+    }
+
+    fn may_read(&self, path: &FilePath) -> bool {
+        self.territory.subject(path).is_none_or(|subject| self.grant.permits_read(&subject))
+    }
+
+    fn may_write(&self, path: &FilePath) -> bool {
+        self.territory.subject(path).is_some_and(|subject| self.grant.permits_write(&subject))
+    }
+
+    fn require(&self, allowed: bool, verb: &str, path: &FilePath) -> Result<(), ToolError> {
+        if allowed {
+            return Ok(());
+        }
+        let message = format!("{verb} {:?} is outside what this call was granted", path.display());
+        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
+    }
+}
+
+impl Fs for GrantedFs {
+    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
+        let (place, kind) = self.territory.resolve(path)?;
+        self.require(self.may_read(&place) || self.may_write(&place), "reaching", &place)?;
+        Ok((place, kind))
+    }
+
+    fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+        self.require(self.may_read(path), "reading", path)?;
+        let root = self.territory.root(path)?;
+        let opened =
+            root.open_file(path.relative()).map_err(|err| path_error(path.display(), &err))?;
+        Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
+    }
+
+    fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError> {
+        self.require(self.may_read(path), "listing", path)?;
+        let root = self.territory.root(path)?;
+        let entries = root.list(path.relative()).map_err(|err| path_error(path.display(), &err))?;
+        let visible = entries.into_iter().filter(|entry| self.may_read(&path.join(&entry.name)));
+        Ok(visible.map(|entry| Entry { kind: file_kind(entry.kind), name: entry.name }).collect())
+    }
+
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
+        let Some(first) = changes.first() else { return Ok(()) };
+        let root = self.territory.root(path_of(first))?.clone();
+        for change in &changes {
+            let path = path_of(change);
+            self.require(self.may_write(path), "writing", path)?;
+            if path.root() != path_of(first).root() {
+                let message = format!(
+                    "{:?} and {:?} lie in different roots, where changes cannot be made all or none: change them in \
+                     separate calls",
+                    path_of(first).display(),
+                    path.display()
+                );
+                return Err(ToolError::new(ErrorCode::PathInvalid, message).into());
+            }
+        }
+        root.apply(changes.into_iter().map(sandbox_change).collect())
+            .map_err(|err| apply_error(&err))
+    }
+}
+
+fn path_of(change: &FileChange) -> &FilePath {
+    match change {
+        FileChange::Write { path, .. } | FileChange::Remove { path, .. } => path,
+    }
+}
+
+fn sandbox_change(change: FileChange) -> Change {
+    match change {
+        FileChange::Write { path, contents, mode, precondition } => Change::Write {
+            path: path.relative().to_path_buf(),
+            contents,
+            mode,
+            expected: expected(precondition),
+        },
+        FileChange::Remove { path, precondition } => {
+            Change::Remove { path: path.relative().to_path_buf(), expected: expected(precondition) }
+        }
+    }
+}
+
+fn expected(precondition: Precondition) -> Expected {
+    match precondition {
+        Precondition::Any => Expected::Any,
+        Precondition::Absent => Expected::Absent,
+        Precondition::Unchanged(stamp) => Expected::Unchanged(Stamp {
+            device: stamp.device,
+            inode: stamp.inode,
+            size_bytes: stamp.size,
+            modified_ns: stamp.modified_ns,
+            changed_ns: stamp.changed_ns,
+            mode: stamp.mode,
+        }),
+    }
+}
+
+fn file_stamp(stamp: &Stamp) -> FileStamp {
+    FileStamp {
+        device: stamp.device,
+        inode: stamp.inode,
+        size: stamp.size_bytes,
+        modified_ns: stamp.modified_ns,
+        changed_ns: stamp.changed_ns,
+        mode: stamp.mode,
+    }
+}
+
+fn apply_error(err: &haft_sandbox::ApplyError) -> ApplyError {
+    use haft_sandbox::{ApplyError as Failure, RootError};
+    let code = match err {
+        Failure::Changed { path } => {
+            return ApplyError::Changed { path: path.to_string_lossy().into_owned() };
+        }
+        Failure::Path(RootError::Outside { .. } | RootError::Escape { .. }) => {
+            ErrorCode::PathEscape
+        }
+        _ => ErrorCode::PathInvalid,
+    };
+    ApplyError::Failed(ToolError::new(code, err.to_string()))
+}

@@ -1,0 +1,40 @@
+//! The runtime that AI agents' tools run in.
+//!
+//! A [`Runtime`] holds what all calls share: the tools, the roots, the rules, the journal. A [`Session`] is one
+//! front end that talks to it; a [`Run`] is one piece of durable work; [`Run::call`] passes one call through the
+//! pipeline, which is the only way to execute a tool:
+//!
+//! ```text
+//! Call -> validate -> capable -> permit -> watch -> intend -> execute -> truncate -> record -> Envelope
+//! ```
+//!
+#![doc = include_str!("../docs/example.md")]
+#![deny(missing_docs)]
+
+mod ask;
+mod call;
+mod clock;
+mod files;
+mod input_schema;
+mod pipeline;
+mod registry;
+mod roots;
+mod run;
+mod runtime;
+mod session;
+mod shell;
+mod sidecar;
+mod suggestion;
+mod watchdog;
+
+pub use call::{Call, Place};
+pub use run::{Run, RunError};
+pub use runtime::{Limits, Runtime, RuntimeError, RuntimeParts};
+pub use session::{Session, SessionOptions};
+
+pub use registry::{Registry, RegistryError};
+pub use roots::{Roots, RootsError};
+
+pub use ask::{Answer, Ask, Asker, Headless};
+pub use clock::{Clock, SystemClock};
+pub use watchdog::{Verdict, Watchdog, WatchedCall};

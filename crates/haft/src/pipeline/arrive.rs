@@ -1,0 +1,133 @@
+//! A call arrives: it gets its place in the run, its number and its keys, whatever becomes of it.
+
+use std::sync::Arc;
+
+use haft_contract::{CallId, CallKey, Effect, canonical_json, sha256_hex};
+use haft_journal::PlannedCall;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::call::Call;
+use crate::registry::Registered;
+use crate::run::{RunError, RunState};
+
+/// A call with its place and its keys, and the tool if there is one of that name.
+pub(super) struct Arrived {
+    call: Call,
+    found: Option<Arc<Registered>>,
+    suggestions: Vec<String>,
+    entry: Entry,
+}
+
+/// What the journal and the envelope say of a call at any stage.
+pub(super) struct Entry {
+    id: CallId,
+    tool: String,
+    effect: Effect,
+    first_key: CallKey,
+    call_key: CallKey,
+    recorded_input: String,
+    driver_call_id: Option<String>,
+    started_at_ms: u64,
+    started: Instant,
+}
+
+pub(super) async fn arrive(mut call: Call, run: &RunState) -> Result<Arrived, RunError> {
+    let started = Instant::now();
+    let parts = &run.session.shared.parts;
+    let scope = run.scope(&call.place)?;
+    let found = parts.registry.find(&call.tool).cloned();
+    let suggestions = match &found {
+        Some(_) => Vec::new(),
+        None => parts.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
+    };
+    if let Some(Ok(schema)) = found.as_ref().map(|tool| tool.schema()) {
+        call.input = schema.without_nulls(call.input);
+    }
+    let tool =
+        found.as_ref().map_or_else(|| call.tool.clone(), |tool| tool.contract().id.to_string());
+    let canonical = canonical_json(&call.input);
+    let first_key = CallKey::first(&scope, &tool, &canonical);
+    let numbered = run.number(&scope, first_key).await?;
+    let entry = Entry {
+        id: CallId { scope, seq: numbered.seq },
+        effect: found.as_ref().map_or(Effect::Read, |tool| tool.contract().effect),
+        first_key,
+        call_key: first_key.occurrence(numbered.occurrence),
+        recorded_input: recorded_input(&call.input, canonical, found.as_deref()),
+        driver_call_id: call.driver_call_id.clone(),
+        started_at_ms: parts.clock.now_ms(),
+        started,
+        tool,
+    };
+    Ok(Arrived { call, found, suggestions, entry })
+}
+
+impl Arrived {
+    pub(super) fn into_parts(self) -> (Call, Option<Arc<Registered>>, Vec<String>, Entry) {
+        (self.call, self.found, self.suggestions, self.entry)
+    }
+}
+
+impl Entry {
+    pub(super) fn id(&self) -> &CallId {
+        &self.id
+    }
+
+    pub(super) fn call_key(&self) -> CallKey {
+        self.call_key
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    pub(super) fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Returns the time since the call arrived, in milliseconds.
+    pub(super) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the row that is planned for the call, with what it would touch.
+    pub(super) fn planned(&self, accesses: String) -> PlannedCall {
+        PlannedCall {
+            id: self.id.clone(),
+            tool: self.tool.clone(),
+            effect: self.effect,
+            first_key: self.first_key,
+            call_key: self.call_key,
+            input: self.recorded_input.clone(),
+            accesses,
+            driver_call_id: self.driver_call_id.clone(),
+            started_at_ms: self.started_at_ms,
+        }
+    }
+}
+
+/// Returns the input as the journal may hold it: bodies as size and SHA-256. What is in the input of a tool that does
+/// not exist nobody knows, so none of it is stored.
+fn recorded_input(input: &Value, canonical: String, found: Option<&Registered>) -> String {
+    let Some(found) = found else { return digest_of_text(&canonical).to_string() };
+    let digested = &found.contract().digested;
+    if digested.is_empty() {
+        return canonical;
+    }
+    let Value::Object(fields) = input else { return canonical };
+    let mut fields = fields.clone();
+    for (name, value) in &mut fields {
+        if digested.contains(name) {
+            *value = match &*value {
+                Value::String(text) => digest_of_text(text),
+                other => digest_of_text(&canonical_json(other)),
+            };
+        }
+    }
+    canonical_json(&Value::Object(fields))
+}
+
+fn digest_of_text(text: &str) -> Value {
+    json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())})
+}

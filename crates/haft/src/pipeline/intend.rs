@@ -1,0 +1,27 @@
+//! The journal knows of the call before anything happens.
+
+use haft_journal::Intent;
+
+use super::refusal::Stop;
+use super::watch::Watched;
+use crate::run::{RunError, RunState};
+
+/// A call whose intent is recorded: on disk when its effect is more than a read.
+pub(super) struct Intended {
+    watched: Watched,
+    intent: Intent,
+}
+
+pub(super) async fn intend(watched: Watched, run: &RunState) -> Result<Intended, Stop> {
+    let capable = watched.capable();
+    let planned = capable.valid().entry().planned(capable.recorded_accesses().to_owned());
+    let journal = &run.session.shared.parts.journal;
+    let intent = journal.intend(planned).await.map_err(RunError::from)?;
+    Ok(Intended { watched, intent })
+}
+
+impl Intended {
+    pub(super) fn into_parts(self) -> (Watched, Intent) {
+        (self.watched, self.intent)
+    }
+}

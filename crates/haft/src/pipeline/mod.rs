@@ -1,0 +1,43 @@
+//! The only way to execute a tool.
+//!
+//! Each stage takes the previous stage's type by value and its fields are private to the module that makes them, so a
+//! stage that is skipped does not compile: [`execute`](execute::execute) needs an intent, an intent needs a call that
+//! watchdogs let through, and so on up to the call as it arrived.
+
+mod arrive;
+mod capable;
+mod execute;
+mod intend;
+mod permit;
+mod record;
+mod refusal;
+mod truncate;
+mod validate;
+mod watch;
+
+use haft_contract::Envelope;
+
+use crate::call::Call;
+use crate::run::{RunError, RunState};
+use refusal::Stop;
+
+/// Passes a call through all stages.
+pub(crate) async fn pass(call: Call, run: &RunState) -> Result<Envelope, RunError> {
+    let arrived = arrive::arrive(call, run).await?;
+    match admit_and_execute(arrived, run).await {
+        Ok(envelope) => Ok(envelope),
+        Err(Stop::Refused(refusal)) => record::refused(*refusal, run).await,
+        Err(Stop::Failed(err)) => Err(err),
+    }
+}
+
+async fn admit_and_execute(arrived: arrive::Arrived, run: &RunState) -> Result<Envelope, Stop> {
+    let valid = validate::validate(arrived)?;
+    let capable = capable::capable(valid, run)?;
+    let permitted = permit::permit(capable, run)?;
+    let watched = watch::watch(permitted, run).await?;
+    let intended = intend::intend(watched, run).await?;
+    let executed = execute::execute(intended, run).await;
+    let truncated = truncate::truncate(executed, run);
+    Ok(record::record(truncated, run).await?)
+}

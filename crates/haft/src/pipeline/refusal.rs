@@ -1,0 +1,45 @@
+//! A call that was not allowed to execute, and why.
+
+use haft_contract::ErrorCode;
+
+use super::arrive::Entry;
+use crate::run::RunError;
+
+/// Why a call leaves the pipeline before its end.
+pub(super) enum Stop {
+    /// It is not allowed to execute; the refusal is journaled and answered.
+    Refused(Box<Refusal>),
+    /// haft cannot say what happened.
+    Failed(RunError),
+}
+
+/// A refusal with what the journal says of the call.
+pub(super) struct Refusal {
+    pub(super) entry: Entry,
+    pub(super) accesses: String,
+    pub(super) code: ErrorCode,
+    pub(super) message: String,
+}
+
+impl Stop {
+    /// Returns the refusal of a call whose accesses are not known yet.
+    pub(super) fn refused(entry: Entry, code: ErrorCode, message: String) -> Self {
+        Self::refused_with(entry, "[]".to_owned(), code, message)
+    }
+
+    /// Returns the refusal of a call that would touch `accesses`.
+    pub(super) fn refused_with(
+        entry: Entry,
+        accesses: String,
+        code: ErrorCode,
+        message: String,
+    ) -> Self {
+        Self::Refused(Box::new(Refusal { entry, accesses, code, message }))
+    }
+}
+
+impl From<RunError> for Stop {
+    fn from(err: RunError) -> Self {
+        Self::Failed(err)
+    }
+}

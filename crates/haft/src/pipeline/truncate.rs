@@ -1,0 +1,138 @@
+//! Cuts long outputs and puts the rest into sidecars. Never fails a call.
+
+use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX};
+use haft_contract::{Body, Contract, Envelope, Excerpt, Metadata, Output, OutputLimit, ToolError};
+use haft_journal::{Intent, Status};
+use serde_json::{Value, json};
+
+use super::execute::Executed;
+use super::watch::Watched;
+use crate::run::RunState;
+use crate::runtime::Limits;
+
+/// A call with its answer in the form that leaves.
+pub(super) struct Truncated {
+    intent: Intent,
+    status: Status,
+    envelope: Envelope,
+}
+
+/// Text at most as long as allowed, and where the rest is.
+struct Cut {
+    data: Value,
+    truncated: bool,
+    output_path: Option<String>,
+    output_lost: Option<String>,
+}
+
+pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
+    let (watched, intent, result, status) = executed.into_parts();
+    let entry = watched.capable().valid().entry();
+    let mut metadata = Metadata { call_id: Some(entry.id().to_string()), ..Metadata::default() };
+    let envelope = match result {
+        Ok(output) => {
+            let data = apply(output, &mut metadata, &watched, run);
+            metadata.duration_ms = entry.elapsed_ms();
+            Envelope::Output { data, metadata }
+        }
+        Err(err) => {
+            let error_text = error_text(err, &mut metadata, &watched, run);
+            metadata.duration_ms = entry.elapsed_ms();
+            Envelope::Error { error_text, metadata }
+        }
+    };
+    Truncated { intent, status, envelope }
+}
+
+/// Returns how many bytes of text an answer of this tool may have.
+pub(super) fn bytes_max(contract: &Contract, limits: &Limits) -> usize {
+    let bytes = match contract.output_limit {
+        OutputLimit::Bytes(OUTPUT_BYTES_DEFAULT) | OutputLimit::Entries(_) => limits.output_bytes,
+        OutputLimit::Bytes(declared) => declared,
+    };
+    bytes.min(OUTPUT_BYTES_MAX)
+}
+
+fn apply(output: Output, metadata: &mut Metadata, watched: &Watched, run: &RunState) -> Value {
+    metadata.exit_code = output.exit_code;
+    metadata.enforced = output.enforced;
+    let cut = cut(output.body, watched, run);
+    metadata.truncated = cut.truncated;
+    metadata.output_path = cut.output_path;
+    metadata.output_lost = cut.output_lost;
+    cut.data
+}
+
+/// Puts what a failed tool had produced behind its message.
+fn error_text(
+    err: ToolError,
+    metadata: &mut Metadata,
+    watched: &Watched,
+    run: &RunState,
+) -> String {
+    metadata.code = Some(err.code);
+    let Some(output) = err.output else { return err.message };
+    let data = apply(*output, metadata, watched, run);
+    let text = Envelope::Output { data, metadata: metadata.clone() }.text();
+    if text.is_empty() { err.message } else { format!("{}\n{text}", err.message) }
+}
+
+fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
+    let contract = watched.capable().valid().contract();
+    let bytes_max = bytes_max(contract, &run.session.shared.parts.limits);
+    let keep = |text: &str, head: String| {
+        let entry = watched.capable().valid().entry();
+        let written = run.session.sidecars.write(entry.tool(), entry.id().seq, text.as_bytes());
+        let (output_path, output_lost) = match written {
+            Ok(path) => (Some(path.to_string_lossy().into_owned()), None),
+            Err(err) => (None, Some(format!("the rest could not be kept: {err}"))),
+        };
+        Cut { data: json!({"head": head}), truncated: true, output_path, output_lost }
+    };
+    match body {
+        Body::Text(text) if text.len() <= bytes_max => whole(Value::String(text)),
+        Body::Text(text) => keep(&text, head_of(&text, bytes_max)),
+        Body::Data(data) => {
+            let text = data.to_string();
+            if text.len() <= bytes_max {
+                whole(data)
+            } else {
+                keep(&text, head_of(&text, bytes_max))
+            }
+        }
+        Body::Lines { key, lines, incomplete } => {
+            let entries_max = match contract.output_limit {
+                OutputLimit::Entries(entries) => entries,
+                OutputLimit::Bytes(_) => usize::MAX,
+            };
+            let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
+            if lines.len() <= entries_max && bytes <= bytes_max && !incomplete {
+                return whole(json!({ key: lines }));
+            }
+            let first =
+                lines.iter().take(entries_max).map(String::as_str).collect::<Vec<_>>().join("\n");
+            keep(&lines.join("\n"), head_of(&first, bytes_max))
+        }
+        Body::Excerpt(excerpt) => excerpt_data(excerpt),
+    }
+}
+
+fn whole(data: Value) -> Cut {
+    Cut { data, truncated: false, output_path: None, output_lost: None }
+}
+
+fn head_of(text: &str, bytes_max: usize) -> String {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text).to_owned()
+}
+
+fn excerpt_data(excerpt: Excerpt) -> Cut {
+    let Some(tail) = excerpt.tail else { return whole(json!({"output": excerpt.head})) };
+    let data = json!({"head": excerpt.head, "tail": tail, "total_bytes": excerpt.total_bytes});
+    Cut { data, truncated: true, output_path: excerpt.sidecar, output_lost: excerpt.sidecar_error }
+}
+
+impl Truncated {
+    pub(super) fn into_parts(self) -> (Intent, Status, Envelope) {
+        (self.intent, self.status, self.envelope)
+    }
+}

@@ -1,0 +1,71 @@
+//! The tool exists and the input satisfies its schema.
+
+use std::sync::Arc;
+
+use haft_contract::{Contract, ErrorCode, Tool};
+
+use super::arrive::{Arrived, Entry};
+use super::refusal::Stop;
+use crate::call::Call;
+use crate::registry::Registered;
+
+/// A call of an existing tool with an input that its schema accepts.
+pub(super) struct Valid {
+    call: Call,
+    registered: Arc<Registered>,
+    entry: Entry,
+}
+
+pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
+    let (call, found, suggestions, entry) = arrived.into_parts();
+    let Some(registered) = found else {
+        let message = unknown_tool(&call.tool, &suggestions);
+        return Err(Stop::refused(entry, ErrorCode::ToolNotFound, message));
+    };
+    let violations = match registered.schema() {
+        Ok(schema) => schema.violations(&call.input),
+        Err(err) => {
+            let message = format!(
+                "the schema of tool {} is not valid and must be mended: {err}",
+                entry.tool()
+            );
+            return Err(Stop::refused(entry, ErrorCode::ToolBadOutput, message));
+        }
+    };
+    match violations {
+        None => Ok(Valid { call, registered, entry }),
+        Some(violations) => {
+            let message = format!("invalid input for {}: {violations}", entry.tool());
+            Err(Stop::refused(entry, ErrorCode::InvalidInput, message))
+        }
+    }
+}
+
+fn unknown_tool(name: &str, suggestions: &[String]) -> String {
+    match suggestions {
+        [] => format!("no tool is called {name:?}: list the tools to see what there is"),
+        names => format!("no tool is called {name:?}: did you mean {}?", names.join(" or ")),
+    }
+}
+
+impl Valid {
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    pub(super) fn tool(&self) -> &Tool {
+        self.registered.tool()
+    }
+
+    pub(super) fn contract(&self) -> &Contract {
+        self.registered.contract()
+    }
+
+    pub(super) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub(super) fn into_entry(self) -> Entry {
+        self.entry
+    }
+}

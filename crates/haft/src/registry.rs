@@ -1,0 +1,180 @@
+//! The tools that a runtime offers, by id.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use haft_contract::{Contract, DefinitionError, Effect, RequirementSet, Tool, ToolId};
+
+use crate::input_schema::InputSchema;
+use crate::suggestion::near_matches;
+
+/// The tools that a runtime offers. Listing is in the order of ids, so that every front end lists alike.
+#[derive(Clone, Default)]
+pub struct Registry {
+    tools: BTreeMap<ToolId, Arc<Registered>>,
+    wire_names: BTreeMap<String, ToolId>,
+}
+
+/// A tool in a registry, with its schema compiled at the first call.
+pub(crate) struct Registered {
+    tool: Tool,
+    contract: Arc<Contract>,
+    // Compiling takes about 0.1 ms a tool, which a front end that only lists should not pay at start.
+    schema: OnceLock<Result<InputSchema, String>>,
+}
+
+/// Says why a tool cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The definition itself is not usable.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+    /// Another tool has the id.
+    #[error("a tool {0} is registered already: give one of them another id")]
+    Duplicate(ToolId),
+    /// Another tool has the same name where dots cannot be carried.
+    #[error("tools {0} and {1} would both be called {name} where a dot cannot be carried", name = .0.wire_name())]
+    WireName(ToolId, ToolId),
+}
+
+impl Registry {
+    /// Returns a registry of these tools.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, RegistryError> {
+        let mut registry = Self::default();
+        for tool in tools {
+            registry.add(tool)?;
+        }
+        Ok(registry)
+    }
+
+    /// Adds a tool. One of [`Effect::Once`] that does not take the context is warned about.
+    pub fn add(&mut self, tool: Tool) -> Result<(), RegistryError> {
+        let contract = Arc::clone(tool.checked_contract()?);
+        let id = contract.id.clone();
+        if self.tools.contains_key(&id) {
+            return Err(RegistryError::Duplicate(id));
+        }
+        if let Some(other) = self.wire_names.get(&id.wire_name()) {
+            return Err(RegistryError::WireName(id, other.clone()));
+        }
+        if contract.effect == Effect::Once && !tool.uses_context() {
+            tracing::warn!(
+                tool = %id,
+                "this tool's effect must not be repeated, but it does not take the context: without \
+                 cx.idempotency_key() a retry cannot be told from a new call"
+            );
+        }
+        self.wire_names.insert(id.wire_name(), id.clone());
+        self.tools.insert(id, Arc::new(Registered { tool, contract, schema: OnceLock::new() }));
+        Ok(())
+    }
+
+    /// Keeps only the tools of these ids; names the ids that no tool has.
+    pub fn keep_only(&mut self, ids: &[ToolId]) -> Result<(), Vec<ToolId>> {
+        let unknown: Vec<ToolId> =
+            ids.iter().filter(|id| !self.tools.contains_key(id)).cloned().collect();
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        self.tools.retain(|id, _| ids.contains(id));
+        self.wire_names.retain(|_, id| ids.contains(id));
+        Ok(())
+    }
+
+    /// Returns all contracts, by id.
+    pub fn contracts(&self) -> impl Iterator<Item = &Contract> {
+        self.tools.values().map(|registered| &*registered.contract)
+    }
+
+    /// Returns the contract of the tool `name`, which may be an id or a wire name.
+    pub fn contract(&self, name: &str) -> Option<&Contract> {
+        self.find(name).map(|registered| &*registered.contract)
+    }
+
+    /// Returns the names most like `name`, best first.
+    pub fn near_matches(&self, name: &str) -> Vec<&str> {
+        near_matches(name, self.tools.keys().map(ToolId::as_str))
+    }
+
+    /// Returns what all tools together require.
+    pub fn requires(&self) -> RequirementSet {
+        self.contracts()
+            .fold(RequirementSet::default(), |all, contract| all.union(&contract.requires))
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Registered>> {
+        let by_id = ToolId::parse(name).ok().and_then(|id| self.tools.get(&id));
+        by_id.or_else(|| self.wire_names.get(name).and_then(|id| self.tools.get(id)))
+    }
+}
+
+impl Registered {
+    pub(crate) fn tool(&self) -> &Tool {
+        &self.tool
+    }
+
+    pub(crate) fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    pub(crate) fn schema(&self) -> Result<&InputSchema, &str> {
+        let compiled = self.schema.get_or_init(|| InputSchema::compile(&self.contract.parameters));
+        compiled.as_ref().map_err(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::ToolError;
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    fn tool(id: &str) -> Tool {
+        Tool::new(id).execute(|_: Nothing| async { Ok::<_, ToolError>("done") })
+    }
+
+    #[test]
+    fn collisions_and_bad_ids_are_refused() {
+        let check = |ids: &[&str], expect: &str| {
+            let text =
+                Registry::new(ids.iter().map(|id| tool(id))).err().map(|err| err.to_string());
+            assert_eq!(text.unwrap_or_default(), expect);
+        };
+        check(&["a.b", "c"], "");
+        check(&["a", "a"], "a tool a is registered already: give one of them another id");
+        check(
+            &["a.b", "a__b"],
+            "tools a__b and a.b would both be called a__b where a dot cannot be carried",
+        );
+        let message =
+            Registry::new([tool("A-b")]).err().map(|err| err.to_string()).unwrap_or_default();
+        assert!(
+            message.starts_with("tool id \"A-b\" is not valid: expected lower-case words"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_tool_is_found_by_id_and_by_wire_name() {
+        let registry = Registry::new([tool("shop.order"), tool("read")]).unwrap();
+        assert!(
+            registry.contract("shop.order").is_some() && registry.contract("shop__order").is_some()
+        );
+        assert_eq!(registry.near_matches("shop_order"), ["shop.order"]);
+    }
+
+    #[test]
+    fn narrowing_names_what_is_unknown() {
+        let id = |text: &str| ToolId::parse(text).unwrap();
+        let mut registry = Registry::new([tool("read"), tool("write")]).unwrap();
+        assert_eq!(registry.keep_only(&[id("read"), id("raed")]), Err(vec![id("raed")]));
+        assert_eq!(registry.keep_only(&[id("read")]), Ok(()));
+        assert_eq!(registry.contracts().count(), 1);
+    }
+}

@@ -1,0 +1,196 @@
+//! The directories that calls may reach, and how a path that somebody spelled becomes a place beneath one of them.
+
+use std::path::{Component, Path, PathBuf};
+
+use haft_contract::limits::PATH_BYTES_MAX;
+use haft_contract::{ErrorCode, FileKind, FilePath, ToolError};
+use haft_policy::PathSubject;
+use haft_sandbox::{Root, RootError};
+
+/// The workspace roots. The first is the one that relative paths start from.
+#[derive(Clone, Debug)]
+pub struct Roots {
+    first: Place,
+    others: Vec<Place>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    root: Root,
+    // The path as the user spelled it; models repeat it in absolute paths.
+    spelled: PathBuf,
+}
+
+/// Says why a directory cannot be a root.
+#[derive(Debug, thiserror::Error)]
+#[error("root {path:?} cannot be used: {source}")]
+#[non_exhaustive]
+pub struct RootsError {
+    /// The directory.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub source: RootError,
+}
+
+impl Roots {
+    /// Opens the root at `first`, and further ones.
+    pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, RootsError> {
+        let others = others.iter().map(|path| Place::open(path)).collect::<Result<_, _>>()?;
+        Ok(Self { first: Place::open(first)?, others })
+    }
+
+    /// Returns the canonical path of the root that relative paths start from.
+    pub fn workspace(&self) -> &Path {
+        self.first.root.path()
+    }
+
+    /// Returns the canonical paths of all roots.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.places().map(|place| place.root.path().to_path_buf()).collect()
+    }
+
+    pub(crate) fn root(&self, index: usize) -> Option<&Root> {
+        self.places().nth(index).map(|place| &place.root)
+    }
+
+    /// Resolves what a tool was given as a path, all symlinks expanded.
+    pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
+        let (index, place, relative) = self.place_of(path)?;
+        let resolved = place.root.resolve(&relative).map_err(|err| path_error(path, &err))?;
+        let display = self.display(index, &resolved.path);
+        Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
+    }
+
+    /// Returns what rules and grants judge.
+    pub(crate) fn subject(&self, path: &FilePath) -> PathSubject {
+        let absolute = match self.root(path.root()) {
+            Some(root) => root.path().join(path.relative()),
+            None => path.relative().to_path_buf(),
+        };
+        PathSubject { absolute, relative: Some(path.relative().to_path_buf()) }
+    }
+
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Finds the root that `path` lies in, by its spelling, and the path relative to it.
+    fn place_of(&self, path: &str) -> Result<(usize, &Place, PathBuf), ToolError> {
+        check_spelling(path)?;
+        let given = Path::new(path);
+        if given.is_relative() {
+            return Ok((0, &self.first, given.to_path_buf()));
+        }
+        // Roots may lie inside each other; the innermost says what the path is relative to.
+        let candidates = self.places().enumerate().filter_map(|(index, place)| {
+            let within = [place.root.path(), place.spelled.as_path()];
+            let relative = within.iter().find_map(|root| given.strip_prefix(root).ok())?;
+            Some((index, place, relative.to_path_buf()))
+        });
+        candidates.min_by_key(|(_, _, relative)| relative.components().count()).ok_or_else(|| {
+            let roots: Vec<String> =
+                self.paths().iter().map(|root| root.display().to_string()).collect();
+            ToolError::new(
+                ErrorCode::PathEscape,
+                format!(
+                    "path {path:?} is outside the workspace: use a path within {}",
+                    roots.join(" or ")
+                ),
+            )
+        })
+    }
+
+    /// Writes a path as a model should repeat it: relative in the first root, absolute in the others.
+    fn display(&self, index: usize, relative: &Path) -> String {
+        if index == 0 {
+            let text = relative.to_string_lossy();
+            return if text.is_empty() { ".".to_owned() } else { text.into_owned() };
+        }
+        match self.root(index) {
+            Some(root) => root.path().join(relative).to_string_lossy().into_owned(),
+            None => relative.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+impl Place {
+    fn open(path: &Path) -> Result<Self, RootsError> {
+        let root =
+            Root::open(path).map_err(|source| RootsError { path: path.to_path_buf(), source })?;
+        Ok(Self { root, spelled: without_dots(path) })
+    }
+}
+
+/// Removes `.` components, so that spellings compare.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
+}
+
+fn check_spelling(path: &str) -> Result<(), ToolError> {
+    let invalid = |why: &str| Err(ToolError::new(ErrorCode::PathInvalid, why.to_owned()));
+    if path.is_empty() {
+        invalid("the path is empty: use \".\" for the root")
+    } else if path.len() > PATH_BYTES_MAX {
+        invalid(&format!(
+            "the path is {} bytes long: at most {PATH_BYTES_MAX} are possible",
+            path.len()
+        ))
+    } else if path.contains('\0') {
+        invalid("the path contains a NUL character, which no file name can")
+    } else if path == "~" || path.starts_with("~/") {
+        invalid(&format!(
+            "path {path:?} starts with ~, which is not expanded: use a path relative to the root"
+        ))
+    } else {
+        Ok(())
+    }
+}
+
+/// Puts a failure beneath a root into the words and codes of tools.
+pub(crate) fn path_error(path: &str, err: &RootError) -> ToolError {
+    let (code, message) = match err {
+        RootError::Outside { .. } => (
+            ErrorCode::PathEscape,
+            format!("path {path:?} is outside the root: use a path relative to the root"),
+        ),
+        RootError::Escape { link, .. } => {
+            let link = link.display();
+            (
+                ErrorCode::PathEscape,
+                format!("path {path:?} leaves the root through the symbolic link {link}"),
+            )
+        }
+        RootError::Exchanged { .. } => (
+            ErrorCode::PathEscape,
+            format!(
+                "path {path:?} was exchanged for a symbolic link while it was in use: try again"
+            ),
+        ),
+        RootError::TooManyLinks { links_max, .. } => (
+            ErrorCode::PathInvalid,
+            format!(
+                "path {path:?} needs more than {links_max} symbolic links, which may form a loop"
+            ),
+        ),
+        RootError::NotFound { .. } => {
+            (ErrorCode::PathInvalid, format!("path {path:?} does not exist"))
+        }
+        err => (ErrorCode::PathInvalid, format!("path {path:?}: {err}")),
+    };
+    ToolError::new(code, message)
+}
+
+pub(crate) fn file_kind(kind: haft_sandbox::FileKind) -> FileKind {
+    match kind {
+        haft_sandbox::FileKind::Regular => FileKind::Regular,
+        haft_sandbox::FileKind::Directory => FileKind::Directory,
+        haft_sandbox::FileKind::Symlink => FileKind::Symlink,
+        haft_sandbox::FileKind::Fifo => FileKind::Fifo,
+        haft_sandbox::FileKind::Socket => FileKind::Socket,
+        haft_sandbox::FileKind::BlockDevice => FileKind::BlockDevice,
+        // What the sandbox does not know is as little a regular file as a device is.
+        haft_sandbox::FileKind::CharDevice | haft_sandbox::FileKind::Unknown => {
+            FileKind::CharDevice
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! One piece of durable work: the calls that belong together, numbered.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{CallKey, Envelope, RunId, Scope, ScopeError};
+use haft_journal::{AttemptState, JournalError};
+use tokio::sync::OnceCell;
+
+use crate::call::{Call, Place};
+use crate::pipeline;
+use crate::session::SessionState;
+
+/// haft cannot say what happened. What a tool did, or was not allowed to do, is never this but an [`Envelope`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The journal failed. If the call's effect was begun, its intent is in the journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The call's place in the run is not valid.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// The process is shutting down.
+    #[error("the runtime was shut down before the call ended; see its row in the journal")]
+    ShutDown,
+}
+
+/// A run that calls are made in. Cloning is cheap.
+#[derive(Clone)]
+pub struct Run {
+    state: Arc<RunState>,
+}
+
+pub(crate) struct RunState {
+    pub(crate) session: Arc<SessionState>,
+    id: RunId,
+    // Each attempt's counters, loaded from the journal at its first call. Whoever makes a call takes the lock to find
+    // its attempt; counting happens under the attempt's own lock. A channel to one counting task would cost every call
+    // a switch between tasks.
+    attempts: Mutex<HashMap<Scope, Arc<Attempt>>>,
+}
+
+#[derive(Default)]
+struct Attempt {
+    counters: OnceCell<Mutex<AttemptState>>,
+}
+
+/// What the attempt says of one call: its number, and how often this very call was made before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbered {
+    pub(crate) seq: u32,
+    pub(crate) occurrence: u32,
+}
+
+impl Run {
+    pub(crate) fn new(session: Arc<SessionState>, id: RunId) -> Self {
+        Self { state: Arc::new(RunState { session, id, attempts: Mutex::default() }) }
+    }
+
+    /// Returns the run's id.
+    pub fn id(&self) -> &RunId {
+        &self.state.id
+    }
+
+    /// Passes a call through the pipeline.
+    ///
+    /// Dropping the future cancels the call; what it did until then is recorded all the same.
+    pub async fn call(&self, call: Call) -> Result<Envelope, RunError> {
+        let cancelled_on_drop = call.cancellation.clone().drop_guard();
+        let state = Arc::clone(&self.state);
+        let passed = tokio::spawn(async move { pipeline::pass(call, &state).await }).await;
+        cancelled_on_drop.disarm();
+        passed.unwrap_or(Err(RunError::ShutDown))
+    }
+}
+
+impl RunState {
+    /// Returns the scope that a place names in this run.
+    pub(crate) fn scope(&self, place: &Place) -> Result<Scope, ScopeError> {
+        Scope {
+            run: self.id.clone(),
+            node: place.node.clone(),
+            iteration: place.iteration,
+            attempt: place.attempt,
+        }
+        .checked()
+    }
+
+    /// Numbers a call of `scope` whose first key is `key`.
+    pub(crate) async fn number(&self, scope: &Scope, key: CallKey) -> Result<Numbered, RunError> {
+        let attempt = {
+            let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(attempts.entry(scope.clone()).or_default())
+        };
+        let journal = &self.session.shared.parts.journal;
+        let load = || async { journal.attempt(scope).await.map(Mutex::new) };
+        let counters = attempt.counters.get_or_try_init(load).await?;
+        let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.last_seq += 1;
+        let seq = counters.last_seq;
+        let made = counters.occurrences.entry(key.to_string()).or_default();
+        let occurrence = *made;
+        *made += 1;
+        Ok(Numbered { seq, occurrence })
+    }
+}

@@ -1,0 +1,140 @@
+//! What all calls share: tools, roots, rules, journal.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
+use haft_contract::{Contract, RequirementSet, ToolId, Variables};
+use haft_journal::Journal;
+use haft_policy::{Capabilities, PatternError, Rule, RuleErrors, RuleScope};
+use haft_sandbox::Launcher;
+
+use crate::clock::Clock;
+use crate::registry::Registry;
+use crate::roots::Roots;
+use crate::session::{Session, SessionOptions};
+use crate::watchdog::Watchdog;
+
+/// Everything a runtime is made of. Front ends fill it in: the library reads no configuration, no environment and no
+/// clock by itself.
+pub struct RuntimeParts {
+    /// The tools on offer.
+    pub registry: Registry,
+    /// Where calls are recorded.
+    pub journal: Arc<dyn Journal>,
+    /// The directories that calls may reach.
+    pub roots: Roots,
+    /// What path patterns' variables stand for.
+    pub variables: Variables,
+    /// What the agent requires beyond its tools.
+    pub requires: RequirementSet,
+    /// Permission rules of the manifest, the project and the preset.
+    pub rules: Vec<(RuleScope, Rule)>,
+    /// Bounds of every call.
+    pub limits: Limits,
+    /// Whether commands get the ordinary network.
+    pub allow_network: bool,
+    /// Hooks before execution, in order.
+    pub watchdogs: Vec<Arc<dyn Watchdog>>,
+    /// Starts processes.
+    pub launcher: Launcher,
+    /// The environment of commands: exactly this and the call's keys.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where sessions keep what was cut out of long outputs.
+    pub sidecars: PathBuf,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Bounds of every call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Output, and files, contents and patches, in bytes.
+    pub output_bytes: usize,
+    /// Time, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { output_bytes: OUTPUT_BYTES_DEFAULT, timeout_ms: TIMEOUT_MS_DEFAULT }
+    }
+}
+
+/// Says why a runtime or a session cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// Permission rules are not usable.
+    #[error(transparent)]
+    Rules(#[from] RuleErrors),
+    /// A requirement is not usable.
+    #[error(transparent)]
+    Requirement(#[from] PatternError),
+}
+
+/// What all calls share. Cloning is cheap.
+#[derive(Clone)]
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) parts: RuntimeParts,
+    // Of all tools and the manifest together: what lies outside of this lies outside for every call.
+    pub(crate) effective: Capabilities,
+    // Each tool's own, compiled at its first call.
+    own: BTreeMap<ToolId, OnceLock<Capabilities>>,
+}
+
+impl Shared {
+    /// Returns what the tool itself requires; what other tools require is none of its business.
+    pub(crate) fn capabilities_of(
+        &self,
+        contract: &Contract,
+    ) -> Result<Capabilities, PatternError> {
+        let compile = || Capabilities::compile(&contract.requires, &self.parts.variables);
+        let Some(cached) = self.own.get(&contract.id) else { return compile() };
+        match cached.get() {
+            Some(capabilities) => Ok(capabilities.clone()),
+            None => compile().map(|capabilities| cached.get_or_init(|| capabilities).clone()),
+        }
+    }
+}
+
+impl Runtime {
+    /// Returns a runtime of these parts; rules and requirements are checked here, not at the first call.
+    pub fn new(parts: RuntimeParts) -> Result<Self, RuntimeError> {
+        haft_policy::RuleSet::compile(parts.rules.iter().cloned(), &parts.variables)?;
+        let requires = parts.requires.clone().union(&parts.registry.requires());
+        let effective = Capabilities::compile(&requires, &parts.variables)?;
+        let own = parts
+            .registry
+            .contracts()
+            .map(|contract| (contract.id.clone(), OnceLock::new()))
+            .collect();
+        Ok(Self { shared: Arc::new(Shared { parts, effective, own }) })
+    }
+
+    /// Returns the tools on offer.
+    pub fn registry(&self) -> &Registry {
+        &self.shared.parts.registry
+    }
+
+    /// Returns the journal.
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.shared.parts.journal
+    }
+
+    /// Returns the directories that calls may reach.
+    pub fn roots(&self) -> &Roots {
+        &self.shared.parts.roots
+    }
+
+    /// Opens a session for one front end.
+    pub fn session(&self, options: SessionOptions) -> Result<Session, RuntimeError> {
+        Session::open(Arc::clone(&self.shared), options)
+    }
+}

@@ -1,0 +1,131 @@
+//! One front end that talks to haft: its todo list, its rules, its sidecars.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{RunId, Todo, TodoStore};
+use haft_journal::NewRun;
+use haft_policy::{Rule, RuleScope, RuleSet};
+
+use crate::ask::{Asker, Headless};
+use crate::files::Territory;
+use crate::run::{Run, RunError};
+use crate::runtime::{RuntimeError, Shared};
+use crate::sidecar::Sidecars;
+
+/// What a front end says of itself when it opens a session.
+pub struct SessionOptions {
+    /// The session's name, unique among the sessions that live at the same time; also a directory name.
+    pub id: String,
+    /// The kind of front end, such as `cli` or `mcp`; recorded with every run.
+    pub front_end: String,
+    /// Permission rules of this session.
+    pub rules: Vec<Rule>,
+    /// Asks the person behind the front end.
+    pub asker: Arc<dyn Asker>,
+}
+
+impl SessionOptions {
+    /// Returns the options of a session without rules of its own and without anybody to ask.
+    pub fn headless(id: impl Into<String>, front_end: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            front_end: front_end.into(),
+            rules: Vec::new(),
+            asker: Arc::new(Headless),
+        }
+    }
+}
+
+/// One front end that talks to haft. Cloning is cheap; the sidecars go when the last clone and the last run go.
+#[derive(Clone)]
+pub struct Session {
+    state: Arc<SessionState>,
+}
+
+pub(crate) struct SessionState {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: String,
+    pub(crate) front_end: String,
+    pub(crate) rules: RuleSet,
+    pub(crate) asker: Arc<dyn Asker>,
+    pub(crate) todos: Arc<SessionTodos>,
+    pub(crate) sidecars: Arc<Sidecars>,
+    pub(crate) territory: Territory,
+}
+
+impl Session {
+    pub(crate) fn open(shared: Arc<Shared>, options: SessionOptions) -> Result<Self, RuntimeError> {
+        let of_session = options.rules.into_iter().map(|rule| (RuleScope::Session, rule));
+        let all = shared.parts.rules.iter().cloned().chain(of_session);
+        let rules = RuleSet::compile(all, &shared.parts.variables)?;
+        let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
+        let territory = Territory::new(shared.parts.roots.clone(), Arc::clone(&sidecars));
+        let state = SessionState {
+            shared,
+            id: options.id,
+            front_end: options.front_end,
+            rules,
+            asker: options.asker,
+            todos: Arc::default(),
+            sidecars,
+            territory,
+        };
+        Ok(Self { state: Arc::new(state) })
+    }
+
+    /// Begins the run `id`, or goes on with it.
+    pub async fn run(&self, id: RunId) -> Result<Run, RunError> {
+        let parts = &self.state.shared.parts;
+        let run = NewRun {
+            id: id.clone(),
+            front_end: self.state.front_end.clone(),
+            root: parts.roots.workspace().to_string_lossy().into_owned(),
+            started_at_ms: parts.clock.now_ms(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        parts.journal.begin_run(run).await?;
+        Ok(Run::new(Arc::clone(&self.state), id))
+    }
+
+    /// Reads a sidecar of this session, given its path.
+    pub fn read_sidecar(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let text = path.to_string_lossy();
+        let (place, _) =
+            self.state.territory.resolve(&text).map_err(|err| io::Error::other(err.message))?;
+        if self.state.territory.subject(&place).is_some() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "no sidecar of this session has that path",
+            ));
+        }
+        let root =
+            self.state.territory.root(&place).map_err(|err| io::Error::other(err.message))?;
+        let mut opened = root.open_file(place.relative()).map_err(io::Error::other)?.file;
+        let mut contents = Vec::new();
+        io::Read::read_to_end(&mut opened, &mut contents)?;
+        Ok(contents)
+    }
+
+    /// Returns the todo list.
+    pub fn todos(&self) -> Vec<Todo> {
+        self.state.todos.current()
+    }
+}
+
+/// The todo list. The mutex is written by the todo tool and read by front ends, a few times a session.
+#[derive(Default)]
+pub(crate) struct SessionTodos {
+    todos: Mutex<Vec<Todo>>,
+}
+
+impl TodoStore for SessionTodos {
+    fn replace(&self, todos: Vec<Todo>) {
+        *self.todos.lock().unwrap_or_else(PoisonError::into_inner) = todos;
+    }
+
+    fn current(&self) -> Vec<Todo> {
+        self.todos.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

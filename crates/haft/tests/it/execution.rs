@@ -1,0 +1,210 @@
+//! Calls that execute, and end in every way that they can.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use expect_test::expect;
+use haft::{Call, Limits};
+use haft_contract::{Cx, Effect, Tool, ToolError};
+use haft_journal::Status;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::stage::{Setting, Stage, Text, shown};
+
+/// A tool that says it has begun and then waits for ever, listening to nobody.
+fn deaf(effect: Effect, begun: &Arc<Notify>) -> Tool {
+    let begun = Arc::clone(begun);
+    Tool::new("deaf").effect(effect).execute_with(move |_: Text, _: Cx| {
+        let begun = Arc::clone(&begun);
+        async move {
+            begun.notify_one();
+            std::future::pending::<Result<String, ToolError>>().await
+        }
+    })
+}
+
+fn polite(begun: &Arc<Notify>) -> Tool {
+    let begun = Arc::clone(begun);
+    Tool::new("polite").effect(Effect::Once).execute_with(move |_: Text, cx: Cx| {
+        let begun = Arc::clone(&begun);
+        async move {
+            begun.notify_one();
+            cx.cancellation().cancelled().await;
+            Ok::<_, ToolError>("stopped half way")
+        }
+    })
+}
+
+async fn statuses(stage: &Stage) -> Vec<Status> {
+    stage.rows().await.iter().map(|row| row.status).collect()
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_envelope_and_a_row() {
+    let panics = |id: &str, effect| {
+        Tool::new(id).effect(effect).execute_with(|input: Text, _: Cx| async move {
+            assert!(input.text.is_empty(), "the text was {}", input.text);
+            Ok::<_, ToolError>(())
+        })
+    };
+    let blocks = Tool::new("blocks").execute_blocking(|input: Text, _: &Cx| {
+        assert!(input.text.is_empty(), "blocking, the text was {}", input.text);
+        Ok::<_, ToolError>(())
+    });
+    let tools = vec![panics("reads", Effect::Read), panics("effects", Effect::Once), blocks];
+    let stage = Stage::new(Setting { tools, ..Setting::default() }).await;
+    let input = || json!({"text": "x"});
+    expect![[r#"
+        {
+          "error_text": "the tool panicked: the text was x",
+          "metadata": {
+            "call_id": "r1/main/0/1/1",
+            "code": "TOOL_PANICKED"
+          },
+          "type": "error"
+        }"#]]
+    .assert_eq(&shown(&stage.call("reads", input()).await));
+    expect![[r#"
+        {
+          "error_text": "the tool panicked: the text was x; its effect may or may not have happened: check before repeating",
+          "metadata": {
+            "call_id": "r1/main/0/1/2",
+            "code": "TOOL_PANICKED"
+          },
+          "type": "error"
+        }"#]].assert_eq(&shown(&stage.call("effects", input()).await));
+    expect![[r#"
+        {
+          "error_text": "the tool panicked: blocking, the text was x",
+          "metadata": {
+            "call_id": "r1/main/0/1/3",
+            "code": "TOOL_PANICKED"
+          },
+          "type": "error"
+        }"#]]
+    .assert_eq(&shown(&stage.call("blocks", input()).await));
+    assert_eq!(statuses(&stage).await, [Status::Failed, Status::Unknown, Status::Failed]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_never_ends_is_stopped_and_its_effect_is_unknown() {
+    let begun = Arc::new(Notify::new());
+    for (effect, status, expect) in [
+        (
+            Effect::Read,
+            Status::Failed,
+            expect!["the tool did not end within 500 ms and was stopped"],
+        ),
+        (
+            Effect::Once,
+            Status::Unknown,
+            expect![
+                "the tool did not end within 500 ms and was stopped; its effect may or may not have happened: check before repeating"
+            ],
+        ),
+    ] {
+        let limits = Limits { timeout_ms: 500, ..Limits::default() };
+        let stage =
+            Stage::new(Setting { tools: vec![deaf(effect, &begun)], limits, ..Setting::default() })
+                .await;
+        let envelope = stage.call("deaf", json!({"text": "x"})).await;
+        assert_eq!(envelope.code().map(|code| code.as_str()), Some("TOOL_TIMEOUT"));
+        assert_eq!(statuses(&stage).await, [status]);
+        expect.assert_eq(&envelope.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_call_stops_it_and_yields_an_error_or_a_partial_result() {
+    let begun = Arc::new(Notify::new());
+    let tools = vec![deaf(Effect::Once, &begun), polite(&begun)];
+    let stage = Stage::new(Setting { tools, ..Setting::default() }).await;
+    for (tool, expect) in [
+        (
+            "deaf",
+            expect![[r#"
+        {
+          "error_text": "the call was cancelled and the tool was stopped; its effect may or may not have happened: check before repeating",
+          "metadata": {
+            "call_id": "r1/main/0/1/1",
+            "code": "PROCESS_ABORTED"
+          },
+          "type": "error"
+        }"#]],
+        ),
+        (
+            "polite",
+            expect![[r#"
+        {
+          "data": "stopped half way",
+          "metadata": {
+            "call_id": "r1/main/0/1/2"
+          },
+          "type": "output"
+        }"#]],
+        ),
+    ] {
+        let call = Call::new(tool, json!({"text": "x"}));
+        let cancellation = call.cancellation.clone();
+        let (envelope, ()) = tokio::join!(stage.run.call(call), async {
+            begun.notified().await;
+            cancellation.cancel();
+        });
+        expect.assert_eq(&shown(&envelope.unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_caller_goes_away_is_cancelled_and_still_recorded() {
+    let begun = Arc::new(Notify::new());
+    let stage = Stage::new(Setting { tools: vec![polite(&begun)], ..Setting::default() }).await;
+    {
+        let call = stage.run.call(Call::new("polite", json!({"text": "x"})));
+        tokio::select! {
+            _ = call => panic!("the call ended by itself"),
+            () = begun.notified() => {}
+        }
+    }
+    for _ in 0..1_000 {
+        if statuses(&stage).await == [Status::Succeeded] {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("the outcome was never recorded: {}", stage.journal().await);
+}
+
+#[tokio::test]
+async fn a_tool_learns_who_it_is() {
+    let tell = Tool::new("tell").effect(Effect::Once).execute_with(|_: Text, cx: Cx| async move {
+        Ok::<_, ToolError>(json!({
+            "tool": cx.tool(), "effect": cx.effect(), "run": cx.scope().run, "node": cx.scope().node,
+            "iteration": cx.scope().iteration, "attempt": cx.scope().attempt, "seq": cx.seq(),
+            "allow_network": cx.allow_network(), "max_output_bytes": cx.max_output_bytes(),
+            "timeout_ms": cx.timeout_ms(), "keys differ": cx.idempotency_key() != cx.task_key(),
+        }))
+    });
+    let stage = Stage::new(Setting { tools: vec![tell], ..Setting::default() }).await;
+    expect![[r#"
+        {
+          "data": {
+            "allow_network": false,
+            "attempt": 1,
+            "effect": "once",
+            "iteration": 0,
+            "keys differ": true,
+            "max_output_bytes": 200000,
+            "node": "main",
+            "run": "r1",
+            "seq": 1,
+            "timeout_ms": 60000,
+            "tool": "tell"
+          },
+          "metadata": {
+            "call_id": "r1/main/0/1/1"
+          },
+          "type": "output"
+        }"#]]
+    .assert_eq(&shown(&stage.call("tell", json!({"text": "x"})).await));
+}

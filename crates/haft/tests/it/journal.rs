@@ -1,0 +1,174 @@
+//! What the journal knows of calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use expect_test::expect;
+use haft::{Call, Place, RunError};
+use haft_contract::{BoxFuture, Cx, Effect, Scope, Tool, ToolError};
+use haft_journal::{
+    AttemptState, CallQuery, CallRow, Intent, Journal, JournalError, MemoryJournal, NewRun,
+    Outcome, PlannedCall, RunQuery, RunRow, Status,
+};
+use serde_json::json;
+
+use crate::stage::{Counter, Setting, Stage, Text};
+
+fn keys() -> Tool {
+    Tool::new("keys")
+        .effect(Effect::Once)
+        .digested(&["text"])
+        .execute_with(|_: Text, cx: Cx| async move { Ok::<_, ToolError>(cx.idempotency_key()) })
+}
+
+async fn stage() -> Stage {
+    Stage::new(Setting { tools: vec![keys()], ..Setting::default() }).await
+}
+
+#[tokio::test]
+async fn bodies_are_stored_as_size_and_digest_only() {
+    let stage = stage().await;
+    stage.call("keys", json!({"text": "a secret body"})).await;
+    expect![[r#"
+        1 keys succeeded {"text":{"bytes":13,"sha256":"772717769d4f3c8f1d207f9cd1e8099657de33002ec15ae0dd772f0ed9070bf2"}}
+    "#]].assert_eq(&stage.journal().await);
+}
+
+#[tokio::test]
+async fn keys_are_the_same_in_a_retry_and_differ_between_calls() {
+    let stage = stage().await;
+    let key = async |text: &str, attempt: u32| {
+        let mut call = Call::new("keys", json!({"text": text}));
+        call.place = Place { attempt, ..Place::default() };
+        stage.run.call(call).await.unwrap().text()
+    };
+    let first = [key("a", 1).await, key("b", 1).await, key("a", 1).await];
+    assert!(first[0] != first[1] && first[0] != first[2] && first[1] != first[2]);
+    let retried_in_another_order = [key("b", 2).await, key("a", 2).await, key("a", 2).await];
+    assert_eq!(retried_in_another_order, [first[1].clone(), first[0].clone(), first[2].clone()]);
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_are_numbered_without_gaps() {
+    let stage = stage().await;
+    let calls = (0..16).map(|number| {
+        let run = stage.run.clone();
+        tokio::spawn(async move {
+            run.call(Call::new("keys", json!({"text": number.to_string()}))).await
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap().unwrap();
+    }
+    let mut numbers: Vec<u32> = stage.rows().await.iter().map(|row| row.seq).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_second_session_goes_on_with_the_numbers_of_a_run() {
+    let stage = stage().await;
+    stage.call("keys", json!({"text": "a"})).await;
+    let again = stage.session.run(stage.run.id().clone()).await.unwrap();
+    let repeated = again.call(Call::new("keys", json!({"text": "a"}))).await.unwrap();
+    let rows = stage.rows().await;
+    assert_eq!(rows.iter().map(|row| row.seq).collect::<Vec<_>>(), [1, 2]);
+    assert_ne!(
+        rows[0].call_key, rows[1].call_key,
+        "the second such call of an attempt is another call"
+    );
+    assert_eq!(repeated.metadata().call_id.as_deref(), Some("r1/main/0/1/2"));
+}
+
+#[tokio::test]
+async fn a_place_that_is_not_valid_is_an_error_before_anything_happens() {
+    let stage = stage().await;
+    for place in [
+        Place { node: "a/b".to_owned(), ..Place::default() },
+        Place { node: String::new(), ..Place::default() },
+        Place { attempt: 0, ..Place::default() },
+    ] {
+        let mut call = Call::new("keys", json!({"text": "a"}));
+        call.place = place;
+        assert!(matches!(stage.run.call(call).await, Err(RunError::Scope(_))));
+    }
+    assert!(stage.rows().await.is_empty());
+}
+
+/// A journal whose disk fills up.
+struct Filling {
+    inner: MemoryJournal,
+    full: AtomicBool,
+}
+
+impl Filling {
+    fn check(&self) -> Result<(), JournalError> {
+        if self.full.load(Ordering::SeqCst) {
+            Err(JournalError::Full { path: "journal".into() })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Journal for Filling {
+    fn begin_run(&self, run: NewRun) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.inner.begin_run(run)
+    }
+
+    fn attempt(&self, scope: &Scope) -> BoxFuture<'_, Result<AttemptState, JournalError>> {
+        self.inner.attempt(scope)
+    }
+
+    fn intend(&self, call: PlannedCall) -> BoxFuture<'_, Result<Intent, JournalError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.intend(call).await
+        })
+    }
+
+    fn settle(&self, intent: Intent, outcome: Outcome) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.inner.settle(intent, outcome).await
+        })
+    }
+
+    fn refuse(
+        &self,
+        call: PlannedCall,
+        outcome: Outcome,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.inner.refuse(call, outcome)
+    }
+
+    fn calls(&self, query: CallQuery) -> BoxFuture<'_, Result<Vec<CallRow>, JournalError>> {
+        self.inner.calls(query)
+    }
+
+    fn runs(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunRow>, JournalError>> {
+        self.inner.runs(query)
+    }
+}
+
+#[tokio::test]
+async fn nothing_executes_without_an_intent_and_no_envelope_leaves_without_an_outcome() {
+    let journal = Arc::new(Filling { inner: MemoryJournal::new(), full: AtomicBool::new(false) });
+    let counter = Counter::default();
+    let (executed, filling) = (counter.clone(), Arc::clone(&journal));
+    let fills = Tool::new("fills").effect(Effect::Once).execute_with(move |_: Text, _: Cx| {
+        executed.add();
+        filling.full.store(true, Ordering::SeqCst);
+        async { Ok::<_, ToolError>("done") }
+    });
+    let setting = Setting { tools: vec![fills], journal, ..Setting::default() };
+    let stage = Stage::new(setting).await;
+    let call = || stage.run.call(Call::new("fills", json!({"text": "x"})));
+    assert!(matches!(call().await, Err(RunError::Journal(_))), "the outcome could not be recorded");
+    assert!(matches!(call().await, Err(RunError::Journal(_))), "the intent could not be recorded");
+    assert_eq!(counter.count(), 1);
+    assert_eq!(
+        stage.rows().await.iter().map(|row| row.status).collect::<Vec<_>>(),
+        [Status::Intended]
+    );
+}

@@ -1,0 +1,259 @@
+//! Calls that do not execute: each is answered with an envelope and leaves a row.
+
+use std::sync::{Arc, Mutex};
+
+use expect_test::{Expect, expect};
+use haft::{Answer, Ask, Asker, Verdict, Watchdog, WatchedCall};
+use haft_contract::{Access, BoxFuture, Effect, FsRequirement, RequirementSet, Tool, ToolError};
+use haft_policy::{Action, RuleScope};
+use serde_json::json;
+
+use crate::stage::{Counter, Setting, Stage, Text, rule, shown};
+
+fn counted(id: &str, counter: &Counter) -> Tool {
+    let counter = counter.clone();
+    Tool::new(id).effect(Effect::Once).digested(&["secret"]).execute_with(move |_: Text, _| {
+        counter.add();
+        async { Ok::<_, ToolError>("done") }
+    })
+}
+
+/// A tool that reads the path it is given, and may read below `docs` only.
+fn reader(counter: &Counter) -> Tool {
+    let counter = counter.clone();
+    let fs = FsRequirement { read: vec!["docs/**".to_owned()], write: Vec::new() };
+    Tool::new("reader")
+        .requires(RequirementSet { fs, ..RequirementSet::default() })
+        .accesses(|input: &Text| vec![Access::read(&input.text)])
+        .execute_with(move |_: Text, _| {
+            counter.add();
+            async { Ok::<_, ToolError>("read") }
+        })
+}
+
+#[tokio::test]
+async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
+    let counter = Counter::default();
+    let stage =
+        Stage::new(Setting { tools: vec![counted("send.mail", &counter)], ..Setting::default() })
+            .await;
+    let check = async |tool: &str, input, expect: Expect| {
+        expect.assert_eq(&shown(&stage.call(tool, input).await));
+    };
+    check(
+        "sendmail",
+        json!({"text": "x"}),
+        expect![[r#"
+        {
+          "error_text": "no tool is called \"sendmail\": did you mean send.mail?",
+          "metadata": {
+            "call_id": "r1/main/0/1/1",
+            "code": "TOOL_NOT_FOUND"
+          },
+          "type": "error"
+        }"#]],
+    )
+    .await;
+    check(
+        "Send Mail!",
+        json!({"password": "hunter2"}),
+        expect![[r#"
+        {
+          "error_text": "no tool is called \"Send Mail!\": did you mean send.mail?",
+          "metadata": {
+            "call_id": "r1/main/0/1/2",
+            "code": "TOOL_NOT_FOUND"
+          },
+          "type": "error"
+        }"#]],
+    )
+    .await;
+    check("send.mail", json!({"txt": "x", "text": 1}), expect![[r#"
+        {
+          "error_text": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter",
+          "metadata": {
+            "call_id": "r1/main/0/1/3",
+            "code": "INVALID_INPUT"
+          },
+          "type": "error"
+        }"#]]).await;
+    check(
+        "send__mail",
+        json!({"text": "x"}),
+        expect![[r#"
+        {
+          "data": "done",
+          "metadata": {
+            "call_id": "r1/main/0/1/4"
+          },
+          "type": "output"
+        }"#]],
+    )
+    .await;
+    assert_eq!(counter.count(), 1);
+    expect![[r#"
+        1 sendmail refused {"bytes":12,"sha256":"fcd1ccec08db6f78a81fee6c26da9e6b8d0d3ba58b4403713fffebcfaa6cf119"}
+        2 Send Mail! refused {"bytes":22,"sha256":"7881d759c44f0e45f22a9ec1075a2b26a80da5dea5e08eb791d84468c4388222"}
+        3 send.mail refused {"text":1,"txt":"x"}
+        4 send.mail succeeded {"text":"x"}
+    "#]].assert_eq(&stage.journal().await);
+}
+
+#[tokio::test]
+async fn an_access_outside_the_tools_own_requirement_is_refused() {
+    let counter = Counter::default();
+    let stage = Stage::new(Setting { tools: vec![reader(&counter)], ..Setting::default() }).await;
+    std::fs::create_dir(stage.directory.path().join("root/docs")).unwrap();
+    let check = async |path: &str, expect: Expect| {
+        expect.assert_eq(&shown(&stage.call("reader", json!({"text": path})).await));
+    };
+    check("src/main.rs", expect![[r#"
+        {
+          "error_text": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires",
+          "metadata": {
+            "call_id": "r1/main/0/1/1",
+            "code": "CAPABILITY_DENIED"
+          },
+          "type": "error"
+        }"#]]).await;
+    check("docs/../src/main.rs", expect![[r#"
+        {
+          "error_text": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires",
+          "metadata": {
+            "call_id": "r1/main/0/1/2",
+            "code": "CAPABILITY_DENIED"
+          },
+          "type": "error"
+        }"#]]).await;
+    check(
+        "../docs/x",
+        expect![[r#"
+        {
+          "error_text": "path \"../docs/x\" is outside the root: use a path relative to the root",
+          "metadata": {
+            "call_id": "r1/main/0/1/3",
+            "code": "TOOL_PATH_ESCAPE"
+          },
+          "type": "error"
+        }"#]],
+    )
+    .await;
+    assert_eq!(counter.count(), 0);
+    check(
+        "docs/x",
+        expect![[r#"
+        {
+          "data": "read",
+          "metadata": {
+            "call_id": "r1/main/0/1/4"
+          },
+          "type": "output"
+        }"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn rules_decide_and_are_named() {
+    let counter = Counter::default();
+    let rules = vec![
+        rule(RuleScope::Manifest, "fs.read", "docs/**", Action::Allow),
+        rule(RuleScope::Manifest, "reader", "docs/private/**", Action::Deny),
+        rule(RuleScope::Session, "reader", "docs/private/mine", Action::Allow),
+    ];
+    let stage =
+        Stage::new(Setting { tools: vec![reader(&counter)], rules, ..Setting::default() }).await;
+    let check = async |path: &str, expect: Expect| {
+        let envelope = stage.call("reader", json!({"text": path})).await;
+        let code = envelope.code().map_or("none", |code| code.as_str());
+        expect.assert_eq(&format!("{code}: {}", envelope.text()));
+    };
+    check("docs/x", expect!["none: read"]).await;
+    check("docs/private/x", expect![[r#"PERMISSION_DENIED: reader is denied fs.read of "docs/private/x": the manifest rule `deny reader "docs/private/**"` decides; what the manifest denies only the manifest can allow"#]]).await;
+    check("docs/private/mine", expect![[r#"PERMISSION_DENIED: reader is denied fs.read of "docs/private/mine": the manifest rule `deny reader "docs/private/**"` decides; what the manifest denies only the manifest can allow"#]]).await;
+}
+
+#[tokio::test]
+async fn without_a_rule_and_without_anybody_to_ask_a_call_is_denied() {
+    let counter = Counter::default();
+    let setting =
+        Setting { tools: vec![counted("mail", &counter)], rules: Vec::new(), ..Setting::default() };
+    let stage = Stage::new(setting).await;
+    expect![[r#"
+        {
+          "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
+          "metadata": {
+            "call_id": "r1/main/0/1/1",
+            "code": "PERMISSION_DENIED"
+          },
+          "type": "error"
+        }"#]].assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
+    assert_eq!(counter.count(), 0);
+}
+
+/// Says the same to every call.
+struct Fixed(Verdict);
+
+impl Watchdog for Fixed {
+    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(async { self.0.clone() })
+    }
+}
+
+/// Answers every question alike and keeps it. The mutex is written by the pipeline and read by the test.
+struct Scripted {
+    answer: Answer,
+    asked: Mutex<Vec<Ask>>,
+}
+
+impl Asker for Scripted {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+        self.asked.lock().unwrap().push(ask);
+        Box::pin(async { self.answer })
+    }
+}
+
+#[tokio::test]
+async fn rules_and_watchdogs_ask_once_together() {
+    for (answer, executions) in [(Answer::Once, 1), (Answer::Reject, 0), (Answer::Nobody, 0)] {
+        let counter = Counter::default();
+        let asker = Arc::new(Scripted { answer, asked: Mutex::default() });
+        let watchdogs: Vec<Arc<dyn Watchdog>> = vec![
+            Arc::new(Fixed(Verdict::Allow)),
+            Arc::new(Fixed(Verdict::Ask("mail leaves the house".to_owned()))),
+        ];
+        let setting = Setting {
+            tools: vec![counted("mail", &counter)],
+            rules: Vec::new(),
+            watchdogs,
+            asker: Arc::clone(&asker) as Arc<_>,
+            ..Setting::default()
+        };
+        let stage = Stage::new(setting).await;
+        stage.call("mail", json!({"text": "x"})).await;
+        assert_eq!(counter.count(), executions, "after {answer:?}");
+        let asked = asker.asked.lock().unwrap().clone();
+        assert_eq!((asked.len(), asked[0].reasons.len()), (1, 2), "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_watchdog_denies_what_rules_allow() {
+    let counter = Counter::default();
+    let watchdogs: Vec<Arc<dyn Watchdog>> =
+        vec![Arc::new(Fixed(Verdict::Deny("not on my watch".to_owned())))];
+    let setting =
+        Setting { tools: vec![counted("mail", &counter)], watchdogs, ..Setting::default() };
+    let stage = Stage::new(setting).await;
+    expect![[r#"
+        {
+          "error_text": "not on my watch",
+          "metadata": {
+            "call_id": "r1/main/0/1/1",
+            "code": "WATCHDOG_DENIED"
+          },
+          "type": "error"
+        }"#]]
+    .assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
+    assert_eq!(counter.count(), 0);
+}

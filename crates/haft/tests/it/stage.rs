@@ -1,0 +1,144 @@
+//! A runtime with tools made for tests, and everything that happened in it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use haft::{
+    Asker, Call, Clock, Headless, Limits, Registry, Roots, Run, Runtime, RuntimeParts, Session,
+    SessionOptions, Watchdog,
+};
+use haft_contract::{Envelope, RequirementSet, RunId, Tool, Variables};
+use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal};
+use haft_policy::{Action, Rule, RuleScope};
+use haft_sandbox::Launcher;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Counts how often something was executed.
+#[derive(Clone, Default)]
+pub(crate) struct Counter(Arc<AtomicU32>);
+
+impl Counter {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+}
+
+/// What a test varies.
+pub(crate) struct Setting {
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) rules: Vec<(RuleScope, Rule)>,
+    pub(crate) watchdogs: Vec<Arc<dyn Watchdog>>,
+    pub(crate) asker: Arc<dyn Asker>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) limits: Limits,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            rules: vec![rule(RuleScope::Manifest, "*", "*", Action::Allow)],
+            watchdogs: Vec::new(),
+            asker: Arc::new(Headless),
+            journal: Arc::new(MemoryJournal::new()),
+            limits: Limits::default(),
+        }
+    }
+}
+
+pub(crate) fn rule(
+    scope: RuleScope,
+    permission: &str,
+    pattern: &str,
+    action: Action,
+) -> (RuleScope, Rule) {
+    (scope, Rule::new(permission, pattern, action))
+}
+
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now_ms(&self) -> u64 {
+        1_700_000_000_000
+    }
+}
+
+/// A session and its first run.
+pub(crate) struct Stage {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) runtime: Runtime,
+    pub(crate) session: Session,
+    pub(crate) run: Run,
+}
+
+impl Stage {
+    pub(crate) async fn new(setting: Setting) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        let roots = Roots::open(&root, &[]).unwrap();
+        let runtime = Runtime::new(RuntimeParts {
+            registry: Registry::new(setting.tools).unwrap(),
+            journal: setting.journal,
+            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            roots,
+            requires: RequirementSet::default(),
+            rules: setting.rules,
+            limits: setting.limits,
+            allow_network: false,
+            watchdogs: setting.watchdogs,
+            launcher: Launcher::new(PathBuf::from("/nonexistent")),
+            environment: Vec::new(),
+            sidecars: directory.path().join("sidecars"),
+            clock: Arc::new(StoppedClock),
+        })
+        .unwrap();
+        let options =
+            SessionOptions { asker: setting.asker, ..SessionOptions::headless("s1", "test") };
+        let session = runtime.session(options).unwrap();
+        let run = session.run(RunId::parse("r1").unwrap()).await.unwrap();
+        Self { directory, runtime, session, run }
+    }
+
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> Envelope {
+        self.run.call(Call::new(tool, input)).await.unwrap()
+    }
+
+    pub(crate) async fn rows(&self) -> Vec<CallRow> {
+        self.runtime.journal().calls(CallQuery::of_run(self.run.id().clone())).await.unwrap()
+    }
+
+    /// Writes each row as one line: number, tool, status, input.
+    pub(crate) async fn journal(&self) -> String {
+        let rows = self.rows().await;
+        rows.iter()
+            .map(|row| format!("{} {} {} {}\n", row.seq, row.tool, row.status, row.input))
+            .collect()
+    }
+}
+
+/// Writes an envelope with what varies between runs of a test left out.
+pub(crate) fn shown(envelope: &Envelope) -> String {
+    let mut value = serde_json::to_value(envelope).unwrap();
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("duration_ms");
+        if let Some(Value::String(path)) = metadata.get_mut("output_path") {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            *path = name;
+        }
+    }
+    serde_json::to_string_pretty(&value).unwrap()
+}
