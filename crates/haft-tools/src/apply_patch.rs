@@ -1,0 +1,216 @@
+//! `apply_patch`: one patch over several files, all of it or nothing.
+
+use std::io::Read;
+
+use haft_contract::limits::OUTPUT_BYTES_MAX;
+use haft_contract::{
+    Access, ApplyError, Cx, Effect, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Kind,
+    Precondition, Tool, ToolError,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::edit::TRIES_MAX;
+use crate::patch::{self, FilePatch, Operation, Patch};
+use crate::text_file::{changes_workspace, missing, open, text_of};
+
+/// The permission bits in a file's mode.
+const PERMISSION_BITS: u32 = 0o7777;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A unified diff over one or more files (a/ b/ prefixes, /dev/null, renames), or the *** Begin Patch form.
+    patch: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Applied {
+    /// Always "ok".
+    status: &'static str,
+    /// What was changed, in the order of the patch.
+    files: Vec<ChangedFile>,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+struct ChangedFile {
+    path: String,
+    /// create, delete, modify or rename.
+    operation: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<String>,
+}
+
+pub(crate) fn apply_patch() -> Tool {
+    Tool::new("apply_patch")
+        .description(
+            "Apply a patch to several files, all of it or nothing. Creates, changes, deletes and renames. Context \
+             lines must match the files exactly.",
+        )
+        .kind(Kind::Edit)
+        .effect(Effect::Once)
+        .dangerous()
+        .requires(changes_workspace())
+        .digested(&["patch"])
+        .try_accesses(accesses)
+        .execute_blocking(run)
+}
+
+fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
+    let mut accesses = Vec::new();
+    for file in &parse(&input.patch)?.files {
+        accesses.extend(file.old_path.iter().map(Access::read));
+        let changed = file
+            .old_path
+            .iter()
+            .chain(file.new_path.iter().filter(|path| file.old_path.as_ref() != Some(path)));
+        accesses.extend(changed.map(Access::write));
+    }
+    Ok(accesses)
+}
+
+fn parse(text: &str) -> Result<Patch, ToolError> {
+    patch::parse(text).map_err(|err| ToolError::new(ErrorCode::PatchFailed, err.to_string()))
+}
+
+fn run(input: Input, cx: &Cx) -> Result<Applied, ToolError> {
+    let bytes_max = cx.max_output_bytes();
+    if input.patch.len() > bytes_max {
+        let message = format!(
+            "the patch has {} bytes, at most {bytes_max} are possible: split it",
+            input.patch.len()
+        );
+        return Err(ToolError::new(ErrorCode::PatchTooLarge, message));
+    }
+    let patch = parse(&input.patch)?;
+    let mut changed = None;
+    for _ in 0..TRIES_MAX {
+        let mut changes = Vec::new();
+        for file in &patch.files {
+            plan(cx, file, &mut changes)?;
+        }
+        match cx.fs().apply(changes) {
+            Ok(()) => {
+                return Ok(Applied {
+                    status: "ok",
+                    files: patch.files.iter().map(summary).collect(),
+                });
+            }
+            Err(ApplyError::Failed(err)) => return Err(err),
+            Err(err @ ApplyError::Changed { .. }) => changed = Some(err),
+        }
+    }
+    Err(changed.map_or_else(
+        || ToolError::new(ErrorCode::ToolFailed, "the patch was never tried"),
+        ToolError::from,
+    ))
+}
+
+/// A file as it is before the patch.
+struct Original {
+    path: FilePath,
+    contents: Vec<u8>,
+    stamp: FileStamp,
+}
+
+/// Works out what happens to one file, without changing it.
+fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), ToolError> {
+    let original = file.old_path.as_deref().map(|path| original(cx, path)).transpose()?;
+    let contents = patched(file, original.as_ref())?;
+    let target =
+        file.new_path.as_deref().map(|path| target(cx, path, file.operation)).transpose()?;
+    match (original, target, contents) {
+        (Some(Original { path, stamp, .. }), None, _) => {
+            changes.push(FileChange::Remove { path, precondition: Precondition::Unchanged(stamp) });
+        }
+        (original, Some(target), Some(contents)) => {
+            let in_place = original.as_ref().filter(|original| original.path == target);
+            let precondition = match in_place {
+                Some(original) => Precondition::Unchanged(original.stamp),
+                None => Precondition::Absent,
+            };
+            let moved = original.filter(|original| original.path != target);
+            let mode =
+                file.mode.or(moved.as_ref().map(|original| original.stamp.mode & PERMISSION_BITS));
+            changes.push(FileChange::Write { path: target, contents, mode, precondition });
+            if let Some(Original { path, stamp, .. }) = moved {
+                changes.push(FileChange::Remove {
+                    path,
+                    precondition: Precondition::Unchanged(stamp),
+                });
+            }
+        }
+        (None, None, _) | (_, Some(_), None) => {
+            return Err(ToolError::new(
+                ErrorCode::PatchFailed,
+                "the patch names no file to change",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn original(cx: &Cx, path: &str) -> Result<Original, ToolError> {
+    let (place, opened) = open(cx.fs(), path)?;
+    let limit = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
+    if opened.stamp.size > limit {
+        let message = format!(
+            "file {path:?} has {} bytes, at most {limit} can be patched",
+            opened.stamp.size
+        );
+        return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+    }
+    let mut contents = Vec::new();
+    opened.file.take(limit).read_to_end(&mut contents)?;
+    Ok(Original { path: place, contents, stamp: opened.stamp })
+}
+
+/// Returns the content after the patch, `None` where the file goes. Files that only move need not be text.
+fn patched(file: &FilePatch, original: Option<&Original>) -> Result<Option<Vec<u8>>, ToolError> {
+    let name = file.old_path.as_deref().or(file.new_path.as_deref()).unwrap_or_default();
+    match original {
+        Some(original) if file.hunks.is_empty() => {
+            let keeps = !matches!(file.operation, Operation::Delete);
+            Ok(keeps.then(|| original.contents.clone()))
+        }
+        original => {
+            let text =
+                original.map(|original| text_of(name, original.contents.clone())).transpose()?;
+            let patched = patch::apply(file, text.as_deref()).map_err(|err| {
+                ToolError::new(
+                    ErrorCode::PatchFailed,
+                    format!("{name}: {err}; nothing was changed"),
+                )
+            })?;
+            Ok(patched.map(String::into_bytes))
+        }
+    }
+}
+
+/// Resolves where a file is written. What is created or moved there must not exist.
+fn target(cx: &Cx, path: &str, operation: Operation) -> Result<FilePath, ToolError> {
+    let (place, kind) = cx.fs().resolve(path)?;
+    match (operation, kind) {
+        (Operation::Create | Operation::Rename, Some(kind)) => {
+            let what = if kind == FileKind::Regular { "exists already" } else { "is not a file" };
+            let message =
+                format!("path {path:?} {what}, so the patch cannot create it; nothing was changed");
+            Err(ToolError::new(ErrorCode::PatchFailed, message))
+        }
+        (Operation::Modify, None) => Err(missing(cx.fs(), path, &place)),
+        (Operation::Create | Operation::Rename, None)
+        | (Operation::Modify, Some(_))
+        | (Operation::Delete, _) => Ok(place),
+    }
+}
+
+fn summary(file: &FilePatch) -> ChangedFile {
+    let path = file.new_path.clone().or_else(|| file.old_path.clone()).unwrap_or_default();
+    let (operation, renamed_from) = match file.operation {
+        Operation::Create => ("create", None),
+        Operation::Delete => ("delete", None),
+        Operation::Modify => ("modify", None),
+        Operation::Rename => ("rename", file.old_path.clone()),
+    };
+    ChangedFile { path, operation, renamed_from }
+}

@@ -1,0 +1,265 @@
+//! `bash`: one command. Plain words run directly; anything with shell syntax runs as `bash -c`.
+
+use haft_contract::limits::{
+    BASH_ARG_CHARS_MAX, BASH_ARGS_MAX, BASH_CMD_CHARS_MAX, BASH_CWD_CHARS_MAX, TIMEOUT_MS_MAX,
+};
+use haft_contract::{
+    Access, Body, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet,
+    ShellOutcome, ShellRequest, ShellRequirement, Tool, ToolError,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::text_file::changes_workspace;
+
+/// Words that only a shell understands: a line that starts with one has plain words and still needs a shell.
+const SHELL_WORDS: &[&str] = &[
+    ".",
+    ":",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "case",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "do",
+    "done",
+    "elif",
+    "else",
+    "enable",
+    "esac",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "fi",
+    "for",
+    "function",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "if",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "select",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "then",
+    "time",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "until",
+    "wait",
+    "while",
+];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A command line; with args, the executable alone.
+    #[schemars(length(min = 1, max = BASH_CMD_CHARS_MAX))]
+    cmd: String,
+    /// Arguments, taken literally.
+    #[schemars(length(max = BASH_ARGS_MAX), inner(length(max = BASH_ARG_CHARS_MAX)))]
+    args: Option<Vec<String>>,
+    opts: Option<Opts>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Opts {
+    /// Working directory within the root.
+    #[schemars(length(max = BASH_CWD_CHARS_MAX))]
+    cwd: Option<String>,
+    /// Time until it is killed.
+    #[schemars(range(min = 1, max = TIMEOUT_MS_MAX))]
+    timeout_ms: Option<u64>,
+}
+
+pub(crate) fn bash() -> Tool {
+    Tool::new("bash")
+        .description(
+            "Run one command and return its stdout and stderr in order. There is no input; everything started ends \
+             with the command. Long output is cut in the middle and kept in a file that read can open.",
+        )
+        .kind(Kind::Execute)
+        .effect(Effect::Once)
+        .dangerous()
+        .requires(requires())
+        .accesses(accesses)
+        .timeout_ms(|input: &Input| input.opts.as_ref().and_then(|opts| opts.timeout_ms))
+        .execute_with(|input: Input, cx: Cx| async move { run(&input, &cx).await })
+}
+
+/// What a shell needs: any command, and the workspace to work in.
+pub(crate) fn requires() -> RequirementSet {
+    let shell = vec![ShellRequirement { cmd: "*".to_owned(), args: None }];
+    RequirementSet { shell, ..changes_workspace() }
+}
+
+fn accesses(input: &Input) -> Vec<Access> {
+    let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_ref());
+    let directory = cwd.map(Access::read);
+    std::iter::once(Access::Shell { command: command(input) }).chain(directory).collect()
+}
+
+fn command(input: &Input) -> Command {
+    match &input.args {
+        Some(args) => Command::Argv(std::iter::once(&input.cmd).chain(args).cloned().collect()),
+        None => plain_words(&input.cmd)
+            .map_or_else(|| Command::Unknown(input.cmd.clone()), Command::Argv),
+    }
+}
+
+/// Returns the words of a line in which no character means anything to a shell but the spaces between words.
+fn plain_words(line: &str) -> Option<Vec<String>> {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "_./:=@%+,- ".contains(character);
+    let words: Vec<String> =
+        line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let starts_plain = words.first().is_some_and(|first| !first.contains('='));
+    (line.chars().all(is_plain) && starts_plain).then_some(words)
+}
+
+async fn run(input: &Input, cx: &Cx) -> Result<Output, ToolError> {
+    let (program, args) = match command(input) {
+        Command::Argv(argv) => match argv.split_first() {
+            Some((program, _))
+                if input.args.is_none() && SHELL_WORDS.contains(&program.as_str()) =>
+            {
+                in_shell(&input.cmd)
+            }
+            Some((program, args)) => (program.clone(), args.to_vec()),
+            None => {
+                return Err(ToolError::new(
+                    ErrorCode::InvalidInput,
+                    "cmd: expected a command, found only spaces",
+                ));
+            }
+        },
+        Command::Unknown(line) if line.trim().is_empty() => {
+            return Err(ToolError::new(
+                ErrorCode::InvalidInput,
+                "cmd: expected a command, found only white space",
+            ));
+        }
+        Command::Unknown(line) => in_shell(&line),
+    };
+    let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.clone());
+    let outcome = cx.shell().run(ShellRequest { program: program.clone(), args, cwd }).await?;
+    answer(&program, cx, outcome)
+}
+
+fn in_shell(line: &str) -> (String, Vec<String>) {
+    ("bash".to_owned(), vec!["-c".to_owned(), line.to_owned()])
+}
+
+/// Turns what a command did into the tool's answer.
+pub(crate) fn answer(program: &str, cx: &Cx, outcome: ShellOutcome) -> Result<Output, ToolError> {
+    let mut output = Output::new(Body::Excerpt(outcome.output));
+    output.enforced = Some(outcome.enforced);
+    let (code, message) = match outcome.ending {
+        Ending::Exited(0) => {
+            output.exit_code = Some(0);
+            return Ok(output);
+        }
+        Ending::Exited(status) => {
+            output.exit_code = Some(status);
+            (ErrorCode::CommandFailed, format!("{program} exited with status {status}"))
+        }
+        Ending::Signalled(signal) => {
+            (ErrorCode::CommandFailed, format!("{program} was ended by signal {signal}"))
+        }
+        Ending::TimedOut => (
+            ErrorCode::ProcessTimeout,
+            format!(
+                "{program} did not end within {} ms and was killed with everything it started: \
+                 give opts.timeout_ms if it needs longer",
+                cx.timeout_ms()
+            ),
+        ),
+        Ending::Aborted => (
+            ErrorCode::ProcessAborted,
+            format!("the call was cancelled, and {program} was killed with everything it started"),
+        ),
+    };
+    Err(ToolError::new(code, message).with_output(output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_words_are_taken_apart() {
+        let check = |line: &str, expect: Option<&[&str]>| {
+            let words = plain_words(line);
+            let words =
+                words.as_ref().map(|words| words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(words.as_deref(), expect, "for {line:?}");
+        };
+        check("git status", Some(&["git", "status"]));
+        check("  ls   -la ./src/x_1.rs ", Some(&["ls", "-la", "./src/x_1.rs"]));
+        check("make CC=gcc", Some(&["make", "CC=gcc"]));
+        for shell in [
+            "CC=gcc make",
+            "a; b",
+            "a | b",
+            "a > b",
+            "a && b",
+            "echo $x",
+            "echo `x`",
+            "echo 'x'",
+            "ls *",
+            "a\nb",
+            "~/x",
+            "a #b",
+            "{a,b}",
+            "a\\ b",
+            "",
+            " ",
+            "a!b",
+            "(a)",
+            "a\tb",
+            "é",
+        ] {
+            check(shell, None);
+        }
+    }
+
+    #[test]
+    fn shell_words_are_sorted() {
+        assert!(SHELL_WORDS.is_sorted());
+    }
+}

@@ -1,0 +1,101 @@
+//! The tool `glob`: lists files by the shape of their paths. What a pattern means is decided in `walk::pattern`;
+//! which files can be seen at all, in `walk::rules`.
+
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroUsize;
+
+use haft_contract::limits::{GLOB_ENTRIES_MAX, SEARCH_SIDECAR_BYTES_MAX};
+use haft_contract::{
+    Access, Body, Cx, ErrorCode, FileKind, FilePath, FsRequirement, Kind, Output, OutputLimit,
+    RequirementSet, Tool, ToolError,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::walk::{self, Pattern, Walk};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GlobArgs {
+    /// Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.
+    pattern: String,
+    /// Directory to look in; default: the root.
+    path: Option<String>,
+}
+
+/// Returns the tool.
+pub(crate) fn glob() -> Tool {
+    let threads = walk::threads_available();
+    Tool::new("glob")
+        .description(
+            "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, \
+             and hidden files unless the pattern names them (`**/.env*`).",
+        )
+        .kind(Kind::Search)
+        .output_limit(OutputLimit::Entries(GLOB_ENTRIES_MAX))
+        .requires(RequirementSet {
+            fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
+            ..RequirementSet::default()
+        })
+        .accesses(|args: &GlobArgs| vec![Access::read(args.base())])
+        .execute_blocking(move |args: GlobArgs, cx: &Cx| run(&args, cx, threads))
+}
+
+impl GlobArgs {
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+
+    /// Returns where the walk starts, which may be narrower than `path`, or elsewhere for an absolute pattern.
+    fn base(&self) -> String {
+        Pattern::parse(&self.pattern).base(self.path())
+    }
+}
+
+fn run(args: &GlobArgs, cx: &Cx, threads: NonZeroUsize) -> Result<Output, ToolError> {
+    let pattern = Pattern::parse(&args.pattern);
+    let selector = pattern.selector()?;
+    let base = pattern.base(args.path());
+    let listing = match cx.fs().resolve(&base)? {
+        (base, Some(FileKind::Directory)) => {
+            Walk { cx, base: &base, selector: &selector, threads }.run()?
+        }
+        // A pattern whose directories do not exist matches nothing, but a `path` has to be one.
+        _ if pattern.has_directory() && is_directory(cx, args.path())? => {
+            return Ok(lines(Vec::new(), false));
+        }
+        (place, found) => return Err(not_a_directory(&place, found)),
+    };
+    let mut paths = Vec::new();
+    let mut bytes = 0;
+    for path in listing.displays() {
+        bytes += path.len() + 1;
+        if bytes > SEARCH_SIDECAR_BYTES_MAX {
+            return Ok(lines(paths, true));
+        }
+        paths.push(path);
+    }
+    if cx.is_cancelled() && paths.is_empty() {
+        return Err(ToolError::new(
+            ErrorCode::ToolTimeout,
+            "the walk was stopped before it found anything: name a narrower directory in `path`",
+        ));
+    }
+    Ok(lines(paths, !listing.is_complete()))
+}
+
+fn lines(lines: Vec<String>, incomplete: bool) -> Output {
+    Output::new(Body::Lines { key: "paths", lines, incomplete })
+}
+
+fn is_directory(cx: &Cx, path: &str) -> Result<bool, ToolError> {
+    Ok(cx.fs().resolve(path)?.1 == Some(FileKind::Directory))
+}
+
+fn not_a_directory(place: &FilePath, found: Option<FileKind>) -> ToolError {
+    let found = found.map_or("nothing", FileKind::with_article);
+    let message = format!("{:?} is no directory to look in: found {found}", place.display());
+    ToolError::new(ErrorCode::PathInvalid, message)
+}

@@ -1,0 +1,63 @@
+//! The tool `grep`: finds lines by a regular expression. This file is the tool's face; the search itself, which
+//! other profiles use too, is in `search`.
+
+mod lines;
+mod pattern;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use haft_contract::limits::GREP_MATCHES_MAX;
+use haft_contract::{
+    Access, Body, Cx, FsRequirement, Kind, Output, OutputLimit, RequirementSet, Tool, ToolError,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub(crate) use self::search::{Found, Request, search};
+use crate::walk;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GrepArgs {
+    /// Rust regex, matched line by line.
+    pattern: String,
+    /// File or directory to search; default: the root. A file is searched even if ignored.
+    path: Option<String>,
+    /// Only files that match this glob, relative to `path`: `*.rs`, `src/**/*.ts`; `!*.md` leaves out.
+    glob: Option<String>,
+    /// Ignore case.
+    ignore_case: Option<bool>,
+    /// Lines to show before and after each match.
+    #[schemars(range(max = 50))]
+    context: Option<u32>,
+}
+
+/// Returns the tool.
+pub(crate) fn grep() -> Tool {
+    let threads = walk::threads_available();
+    Tool::new("grep")
+        .description(
+            "Search file contents. Answers `file:line:text`, sorted by path. Skips binary and hidden files and \
+             what ignore files name.",
+        )
+        .kind(Kind::Search)
+        .output_limit(OutputLimit::Entries(GREP_MATCHES_MAX))
+        .requires(RequirementSet {
+            fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
+            ..RequirementSet::default()
+        })
+        .accesses(|args: &GrepArgs| vec![Access::read(args.path.as_deref().unwrap_or("."))])
+        .execute_blocking(move |args: GrepArgs, cx: &Cx| {
+            let request = Request {
+                pattern: args.pattern,
+                path: args.path.unwrap_or_else(|| ".".to_owned()),
+                glob: args.glob,
+                ignore_case: args.ignore_case.unwrap_or(false),
+                context_lines: args.context.unwrap_or(0),
+                threads,
+            };
+            let Found { entries, incomplete } = search(cx, &request)?;
+            Ok::<_, ToolError>(Output::new(Body::Lines { key: "matches", lines: entries, incomplete }))
+        })
+}

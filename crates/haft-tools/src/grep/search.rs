@@ -1,0 +1,343 @@
+//! The search: walks, shares the files out among threads, and puts what they found in order. The answer depends on
+//! neither the number of threads nor their speed. It is deliberately not a tool, so that every profile's grep can
+//! stand on it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use haft_contract::limits::SEARCH_SIDECAR_BYTES_MAX;
+use haft_contract::{Cx, ErrorCode, FileKind, FilePath, ToolError};
+
+use super::lines::{Collector, FileEntries, GROUP_SEPARATOR};
+use super::pattern::compile;
+use crate::walk::{Listing, Pattern, Selector, Walk};
+
+/// Most context lines on either side of a match.
+pub(crate) const CONTEXT_LINES_MAX: u32 = 50;
+/// Largest file that is read as a whole before it is searched, in bytes; larger ones pass through a buffer.
+pub(crate) const WHOLE_FILE_BYTES_MAX: usize = 1024 * 1024;
+/// Longest line that can be searched in a file that passes through a buffer, in bytes.
+pub(crate) const LINE_BUFFER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Files that a thread claims at a time.
+pub(crate) const CHUNK_FILES: usize = 16;
+
+/// What to search for, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// A Rust regex.
+    pub(crate) pattern: String,
+    /// A file, or the directory to search.
+    pub(crate) path: String,
+    /// Which files below the directory to search.
+    pub(crate) glob: Option<String>,
+    /// Whether letters match whatever their case.
+    pub(crate) ignore_case: bool,
+    /// Lines to show on either side of a match.
+    pub(crate) context_lines: u32,
+    /// How many threads share the work.
+    pub(crate) threads: NonZeroUsize,
+}
+
+/// What a search found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// One per match, ordered by path, then line; each holds the match's context lines too.
+    pub(crate) entries: Vec<String>,
+    /// Whether the search stopped before its end.
+    pub(crate) incomplete: bool,
+}
+
+/// Searches. It stops where more than a sidecar holds was found, and when the call is cancelled.
+pub(crate) fn search(cx: &Cx, request: &Request) -> Result<Found, ToolError> {
+    if request.context_lines > CONTEXT_LINES_MAX {
+        let found = request.context_lines;
+        let message = format!("`context` is {found}: expected at most {CONTEXT_LINES_MAX} lines");
+        return Err(ToolError::new(ErrorCode::InvalidInput, message));
+    }
+    let matcher = compile(&request.pattern, request.ignore_case)?;
+    let search = Search { cx, matcher, context_lines: usize::try_from(request.context_lines)? };
+    let found = match cx.fs().resolve(&request.path)? {
+        (file, Some(FileKind::Regular)) => search.file(&file)?,
+        (base, Some(FileKind::Directory)) => {
+            let selector = match request.glob.as_deref() {
+                Some(glob) => Pattern::filter(glob)?,
+                None => Selector::everything(),
+            };
+            let listing =
+                Walk { cx, base: &base, selector: &selector, threads: request.threads }.run()?;
+            search.files(&listing, request.threads)?
+        }
+        (place, found) => {
+            let found = found.map_or("nothing", FileKind::with_article);
+            let message = format!(
+                "{:?} cannot be searched: expected a file or a directory, found {found}",
+                place.display()
+            );
+            return Err(ToolError::new(ErrorCode::PathInvalid, message));
+        }
+    };
+    if cx.is_cancelled() && found.entries.is_empty() {
+        return Err(ToolError::new(
+            ErrorCode::ToolTimeout,
+            "the search was stopped before it found anything: narrow it with `path` or `glob`",
+        ));
+    }
+    Ok(found)
+}
+
+/// What stays the same for all files of a search.
+struct Search<'a> {
+    cx: &'a Cx,
+    matcher: RegexMatcher,
+    context_lines: usize,
+}
+
+/// What one thread needs, and reuses from file to file.
+struct Worker<'a> {
+    search: &'a Search<'a>,
+    /// A copy of its own: threads that share one wait for each other's scratch memory.
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    buffer: Vec<u8>,
+    tally: Tally,
+}
+
+/// What one thread has found.
+#[derive(Default)]
+struct Tally {
+    /// Entries by the number of their file.
+    found: Vec<(usize, FileEntries)>,
+    readable: usize,
+    /// The first file that could not be read, and why.
+    unreadable: Option<(usize, ToolError)>,
+}
+
+/// Hands out the files of a listing in order, a chunk at a time, as long as more can matter.
+struct Claims<'a> {
+    listing: &'a Listing,
+    next: AtomicUsize,
+    found_bytes: AtomicUsize,
+}
+
+impl Claims<'_> {
+    /// Returns the numbers of some files that no one has searched yet.
+    ///
+    /// Chunks are handed out in order, so once those handed out hold more than fits, no later one matters: what
+    /// is cut off is the same however the threads run.
+    fn claim(&self) -> Option<std::ops::Range<usize>> {
+        if self.found_bytes.load(Ordering::Relaxed) > SEARCH_SIDECAR_BYTES_MAX {
+            return None;
+        }
+        let start = self.next.fetch_add(CHUNK_FILES, Ordering::Relaxed);
+        let end = self.listing.len().min(start + CHUNK_FILES);
+        (start < end).then_some(start..end)
+    }
+}
+
+impl Search<'_> {
+    /// Searches one file that the caller named, for which the walk's exceptions do not hold.
+    fn file(&self, file: &FilePath) -> Result<Found, ToolError> {
+        let found = self.worker().search(file)?;
+        if found.is_binary {
+            let message =
+                format!("{:?} is a binary file: only text can be searched", file.display());
+            return Err(ToolError::new(ErrorCode::GrepFailed, message));
+        }
+        let mut answer = Answer::default();
+        answer.add(found, false);
+        Ok(answer.finish(self.cx.is_cancelled()))
+    }
+
+    /// Searches all files of a listing.
+    fn files(&self, listing: &Listing, threads: NonZeroUsize) -> Result<Found, ToolError> {
+        let claims =
+            Claims { listing, next: AtomicUsize::new(0), found_bytes: AtomicUsize::new(0) };
+        let threads = threads.get().min(listing.len().div_ceil(CHUNK_FILES));
+        let tallies = std::thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..threads).map(|_| scope.spawn(|| self.worker().run(&claims))).collect();
+            let mut tallies = vec![self.worker().run(&claims)];
+            for other in others {
+                match other.join() {
+                    Ok(tally) => tallies.push(tally),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            tallies
+        });
+        let stopped = self.cx.is_cancelled() || !listing.is_complete();
+        self.merge(tallies).map(|answer| answer.finish(stopped))
+    }
+
+    /// Puts what the threads found in the order of files.
+    fn merge(&self, tallies: Vec<Tally>) -> Result<Answer, ToolError> {
+        let readable: usize = tallies.iter().map(|tally| tally.readable).sum();
+        let (found, unreadable): (Vec<_>, Vec<_>) =
+            tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();
+        // One file that cannot be read is no reason to fail, but all of them are.
+        match unreadable.into_iter().flatten().min_by_key(|(index, _)| *index) {
+            Some((_, first)) if readable == 0 => return Err(first),
+            _ => {}
+        }
+        let mut found: Vec<(usize, FileEntries)> = found.into_iter().flatten().collect();
+        found.sort_unstable_by_key(|(index, _)| *index);
+        let mut answer = Answer::default();
+        for (_, file) in found {
+            answer.add(file, self.context_lines > 0);
+        }
+        Ok(answer)
+    }
+
+    fn worker(&self) -> Worker<'_> {
+        let mut builder = SearcherBuilder::new();
+        builder
+            .line_number(true)
+            .before_context(self.context_lines)
+            .after_context(self.context_lines)
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(LINE_BUFFER_BYTES_MAX));
+        Worker {
+            search: self,
+            matcher: self.matcher.clone(),
+            searcher: builder.build(),
+            buffer: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+}
+
+impl Worker<'_> {
+    fn run(mut self, claims: &Claims<'_>) -> Tally {
+        while let Some(chunk) = claims.claim() {
+            let mut chunk_bytes = 0;
+            for index in chunk {
+                if self.search.cx.is_cancelled() {
+                    return self.tally;
+                }
+                let Some(path) = claims.listing.path(index) else { continue };
+                chunk_bytes += self.take(index, &path);
+                // Nothing after this in the chunk can matter, whatever others find.
+                if chunk_bytes > SEARCH_SIDECAR_BYTES_MAX {
+                    break;
+                }
+            }
+            claims.found_bytes.fetch_add(chunk_bytes, Ordering::Relaxed);
+        }
+        self.tally
+    }
+
+    /// Searches the file of that number and returns the size of what was found.
+    fn take(&mut self, index: usize, path: &FilePath) -> usize {
+        match self.search(path) {
+            Ok(file) => {
+                let bytes = file.bytes;
+                self.tally.readable += 1;
+                if !file.entries.is_empty() {
+                    self.tally.found.push((index, file));
+                }
+                bytes
+            }
+            Err(err) => {
+                self.tally.unreadable.get_or_insert((index, err));
+                0
+            }
+        }
+    }
+
+    fn search(&mut self, path: &FilePath) -> Result<FileEntries, ToolError> {
+        let Self { search, matcher, searcher, buffer, .. } = self;
+        let open = search.cx.fs().open(path)?;
+        let failed = |err: io::Error| {
+            ToolError::new(
+                ErrorCode::GrepFailed,
+                format!("{:?} cannot be searched: {err}", path.display()),
+            )
+        };
+        let mut collector = Collector::new(search.cx, matcher, path.display());
+        match usize::try_from(open.stamp.size) {
+            Ok(size) if size <= WHOLE_FILE_BYTES_MAX => {
+                let contents = read_whole(&open.file, size, buffer).map_err(failed)?;
+                searcher.search_slice(&*matcher, contents, &mut collector).map_err(failed)?;
+                let mut found = collector.finish();
+                // The searcher looks for NUL only where it starts and where it matches.
+                if !found.entries.is_empty() && !is_utf16(contents) && contents.contains(&0) {
+                    found = FileEntries { is_binary: true, ..FileEntries::default() };
+                }
+                Ok(found)
+            }
+            _ => {
+                let reader = StoppingReader { file: &open.file, cx: search.cx };
+                searcher.search_reader(&*matcher, reader, &mut collector).map_err(failed)?;
+                Ok(collector.finish())
+            }
+        }
+    }
+}
+
+/// Reads the first `size` bytes of a file, which is all of it unless it changes meanwhile. Knowing the size saves
+/// the read that would find the end.
+fn read_whole<'b>(mut file: &File, size: usize, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+    if buffer.len() < size {
+        buffer.resize(size, 0);
+    }
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..size).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            Err(err) => return Err(err),
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
+}
+
+/// Returns whether the text is marked as UTF-16, in which NUL is nothing special.
+fn is_utf16(contents: &[u8]) -> bool {
+    contents.starts_with(b"\xff\xfe") || contents.starts_with(b"\xfe\xff")
+}
+
+/// Ends a large file early when the call is cancelled, also where nothing matches.
+struct StoppingReader<'a> {
+    file: &'a File,
+    cx: &'a Cx,
+}
+
+impl Read for StoppingReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cx.is_cancelled() { Ok(0) } else { self.file.read(buffer) }
+    }
+}
+
+/// Puts entries together up to the size of a sidecar.
+#[derive(Default)]
+struct Answer {
+    entries: Vec<String>,
+    bytes: usize,
+    is_cut: bool,
+}
+
+impl Answer {
+    /// Adds the entries of the next file. In an answer with context lines, files are separate groups.
+    fn add(&mut self, file: FileEntries, has_groups: bool) {
+        for (index, mut entry) in file.entries.into_iter().enumerate() {
+            if has_groups && index == 0 && !self.entries.is_empty() {
+                entry = format!("{GROUP_SEPARATOR}\n{entry}");
+            }
+            self.bytes += entry.len() + 1;
+            if self.bytes > SEARCH_SIDECAR_BYTES_MAX {
+                self.is_cut = true;
+                return;
+            }
+            self.entries.push(entry);
+        }
+    }
+
+    fn finish(self, stopped: bool) -> Found {
+        Found { entries: self.entries, incomplete: self.is_cut || stopped }
+    }
+}

@@ -1,0 +1,49 @@
+//! Which tools are published, under which shapes.
+
+use haft_contract::Tool;
+
+use crate::{apply_patch, bash, edit, glob, grep, read, smithers, todo, write};
+
+/// A set of tools with the shapes of one published specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// The agent tool contract: the locked tools and the extensions.
+    #[default]
+    Contract,
+    /// The five Smithers tools with their exact schemas and messages.
+    Smithers,
+}
+
+/// A profile of that name does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown profile {0:?}: expected \"contract\" or \"smithers\"")]
+pub struct UnknownProfile(pub String);
+
+impl std::str::FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProfile> {
+        match name {
+            "contract" => Ok(Self::Contract),
+            "smithers" => Ok(Self::Smithers),
+            other => Err(UnknownProfile(other.to_owned())),
+        }
+    }
+}
+
+/// Returns the tools of a profile.
+pub fn tools(profile: Profile) -> Vec<Tool> {
+    match profile {
+        Profile::Contract => vec![
+            apply_patch::apply_patch(),
+            bash::bash(),
+            edit::edit(),
+            glob::glob(),
+            grep::grep(),
+            read::read(),
+            todo::todo(),
+            write::write(),
+        ],
+        Profile::Smithers => smithers::tools(),
+    }
+}

@@ -1,0 +1,167 @@
+//! Text files as tools read them: what is not text is said to be so, and what is not there names what is.
+
+use std::io::Read;
+use std::path::Path;
+
+use haft_contract::limits::SUGGESTIONS_MAX;
+use haft_contract::{
+    Cx, ErrorCode, FileKind, FilePath, FileStamp, Fs, OpenFile, RequirementSet, ToolError,
+};
+
+/// Entries of a directory that an error about it names.
+const LISTED_ENTRIES_MAX: usize = 10;
+/// How alike two file names must be to be worth naming, from 0 to 1.
+const SIMILARITY_MIN: f64 = 0.8;
+/// The start of a file that is looked at to tell text from anything else, in bytes.
+const SNIFFED_BYTES: usize = 8 * 1024;
+
+/// A whole text file.
+pub(crate) struct TextFile {
+    pub(crate) path: FilePath,
+    pub(crate) text: String,
+    pub(crate) stamp: FileStamp,
+}
+
+/// Returns the requirement of a tool that reads anywhere in the workspace.
+pub(crate) fn reads_workspace() -> RequirementSet {
+    let mut requires = RequirementSet::default();
+    requires.fs.read = vec!["{workspace}/**".to_owned()];
+    requires
+}
+
+/// Returns the requirement of a tool that reads and changes files anywhere in the workspace.
+pub(crate) fn changes_workspace() -> RequirementSet {
+    let mut requires = reads_workspace();
+    requires.fs.write = vec!["{workspace}/**".to_owned()];
+    requires
+}
+
+/// Loads a whole text file of at most `max_output_bytes`.
+pub(crate) fn load(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
+    let (place, opened) = open(cx.fs(), path)?;
+    check_size(path, opened.stamp.size, cx.max_output_bytes())?;
+    let mut contents = Vec::new();
+    let limit = u64::try_from(cx.max_output_bytes()).unwrap_or(u64::MAX).saturating_add(1);
+    opened.file.take(limit).read_to_end(&mut contents)?;
+    // The file may have grown since its size was read.
+    check_size(path, u64::try_from(contents.len()).unwrap_or(u64::MAX), cx.max_output_bytes())?;
+    let text = text_of(path, contents)?;
+    Ok(TextFile { path: place, text, stamp: opened.stamp })
+}
+
+/// Opens a regular file; the errors say what is there instead.
+pub(crate) fn open(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenFile), ToolError> {
+    let (place, kind) = fs.resolve(path)?;
+    match kind {
+        Some(FileKind::Regular) => {
+            let opened = fs.open(&place)?;
+            Ok((place, opened))
+        }
+        Some(FileKind::Directory) => Err(is_directory(fs, path, &place)),
+        Some(other) => {
+            Err(invalid(format!("path {path:?} is {}, which cannot be read", other.with_article())))
+        }
+        None => Err(missing(fs, path, &place)),
+    }
+}
+
+fn invalid(message: String) -> ToolError {
+    ToolError::new(ErrorCode::PathInvalid, message)
+}
+
+fn check_size(path: &str, size: u64, bytes_max: usize) -> Result<(), ToolError> {
+    if usize::try_from(size).is_ok_and(|size| size <= bytes_max) {
+        return Ok(());
+    }
+    let message = format!(
+        "file {path:?} has {size} bytes, at most {bytes_max} can be taken whole: \
+         use start_line and end_line, or offset and limit, with read, or grep"
+    );
+    Err(ToolError::new(ErrorCode::FileTooLarge, message))
+}
+
+/// Returns the text, or says what the content is instead.
+pub(crate) fn text_of(path: &str, contents: Vec<u8>) -> Result<String, ToolError> {
+    refuse_binary(path, &contents)?;
+    String::from_utf8(contents).map_err(|err| {
+        let offset = err.utf8_error().valid_up_to();
+        invalid(format!(
+            "file {path:?} is not UTF-8 text (the byte at offset {offset} is no valid UTF-8): \
+             convert it, for example with iconv, or read a part of it with offset and limit"
+        ))
+    })
+}
+
+/// Refuses content that starts like UTF-16 or like a binary file.
+pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError> {
+    let start = contents.get(..SNIFFED_BYTES.min(contents.len())).unwrap_or_default();
+    if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
+        return Err(invalid(format!(
+            "file {path:?} is UTF-16 text: convert it to UTF-8, for example with iconv"
+        )));
+    }
+    if start.contains(&0) {
+        let size = contents.len();
+        return Err(invalid(format!(
+            "file {path:?} is binary ({size} bytes, with NUL bytes), not text"
+        )));
+    }
+    Ok(())
+}
+
+fn is_directory(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
+    let entries = fs.list(place).unwrap_or_default();
+    let mut names: Vec<String> = entries
+        .iter()
+        .take(LISTED_ENTRIES_MAX)
+        .map(|entry| {
+            let slash = if entry.kind == FileKind::Directory { "/" } else { "" };
+            format!("{}{slash}", entry.name.to_string_lossy())
+        })
+        .collect();
+    if entries.len() > LISTED_ENTRIES_MAX {
+        names.push(format!("and {} more", entries.len() - LISTED_ENTRIES_MAX));
+    }
+    let contains = if names.is_empty() {
+        "is empty".to_owned()
+    } else {
+        format!("contains {}", names.join(", "))
+    };
+    invalid(format!("path {path:?} is a directory, not a file; it {contains}"))
+}
+
+/// Names what is there instead of a missing file: entries like it, or how far the path leads.
+pub(crate) fn missing(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
+    let parent = Path::new(path).parent().map(|parent| parent.to_string_lossy().into_owned());
+    let parent = parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned());
+    let name = place.relative().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let hint = match fs.resolve(&parent) {
+        Ok((directory, Some(FileKind::Directory))) => {
+            let entries = fs.list(&directory).unwrap_or_default();
+            let names =
+                entries.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
+            let near: Vec<String> = nearest(&name, names)
+                .iter()
+                .map(|near| directory.join(near.as_ref()).display().to_owned())
+                .collect();
+            if near.is_empty() {
+                "use glob to find it".to_owned()
+            } else {
+                format!("did you mean {}?", near.join(" or "))
+            }
+        }
+        _ => format!("its directory {parent:?} does not exist either; use glob to find it"),
+    };
+    invalid(format!("path {path:?} does not exist: {hint}"))
+}
+
+fn nearest(name: &str, names: Vec<String>) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let mut scored: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+        .filter(|(score, _)| *score >= SIMILARITY_MIN)
+        .collect();
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    scored.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name).collect()
+}

@@ -1,0 +1,25 @@
+//! `todo`: the session's todo list.
+
+use haft_contract::limits::TODOS_MAX;
+use haft_contract::{Cx, Effect, Kind, Todo, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TodoList {
+    /// The whole list; it replaces the former one.
+    #[schemars(length(max = TODOS_MAX))]
+    todos: Vec<Todo>,
+}
+
+pub(crate) fn todo() -> Tool {
+    Tool::new("todo")
+        .description("Store the todo list of this session, in place of the former one.")
+        .kind(Kind::Other)
+        .effect(Effect::Idempotent)
+        .execute_with(|list: TodoList, cx: Cx| async move {
+            cx.todos().replace(list.todos);
+            Ok::<_, ToolError>(TodoList { todos: cx.todos().current() })
+        })
+}

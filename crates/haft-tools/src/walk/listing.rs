@@ -1,0 +1,115 @@
+//! What a walk found, held per directory, so that a file costs its name and not its path, and put in order
+//! without a sort of the whole.
+
+use std::ffi::OsString;
+
+use haft_contract::FilePath;
+
+/// The wanted entries of a walk, ordered by the bytes of their paths.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    directories: Vec<FilePath>,
+    places: Vec<Place>,
+    complete: bool,
+}
+
+#[derive(Debug)]
+struct Place {
+    directory: usize,
+    name: OsString,
+    is_directory: bool,
+}
+
+/// One directory that was looked at.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) directory: FilePath,
+    pub(crate) children: Vec<Child>,
+}
+
+/// An entry that is wanted, or that wanted entries may lie in.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pub(crate) name: OsString,
+    pub(crate) is_directory: bool,
+    /// Whether the entry is itself wanted.
+    pub(crate) taken: bool,
+    /// Which of its directory's jobs looks into it, if any does.
+    pub(crate) job: Option<usize>,
+}
+
+/// A [`Node`] of a walk that ended, and the number of the first of its jobs.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) node: Node,
+    pub(crate) first_job: usize,
+}
+
+impl Node {
+    /// Puts the children in the order of the paths below them.
+    ///
+    /// A directory sorts as if a slash followed its name: `a-b` and `a.rs` go before `a/x`. Then the
+    /// concatenation of all directories, in order, is ordered too.
+    pub(crate) fn sort(&mut self) {
+        self.children.sort_by(|left, right| left.sort_key().cmp(right.sort_key()));
+    }
+}
+
+impl Child {
+    fn sort_key(&self) -> impl Iterator<Item = &u8> {
+        let slash: &[u8] = if self.is_directory { b"/" } else { b"" };
+        self.name.as_encoded_bytes().iter().chain(slash)
+    }
+}
+
+impl Listing {
+    /// Strings the directories together, beginning with the first; those that were never settled are left out.
+    pub(crate) fn new(mut nodes: Vec<Option<Settled>>, complete: bool) -> Self {
+        let mut listing =
+            Self { directories: Vec::with_capacity(nodes.len()), places: Vec::new(), complete };
+        let mut open = Vec::new();
+        let mut next = Some(0);
+        loop {
+            if let Some(settled) = next.take().and_then(|id: usize| nodes.get_mut(id)?.take()) {
+                let directory = listing.directories.len();
+                listing.directories.push(settled.node.directory);
+                open.push((directory, settled.first_job, settled.node.children.into_iter()));
+            }
+            let Some((directory, first_job, children)) = open.last_mut() else { break };
+            let Some(Child { name, is_directory, taken, job }) = children.next() else {
+                open.pop();
+                continue;
+            };
+            next = job.map(|job| *first_job + job);
+            if taken {
+                listing.places.push(Place { directory: *directory, name, is_directory });
+            }
+        }
+        listing
+    }
+
+    /// Returns how many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Returns whether the walk came to its end.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Returns the entry of that number in the order of paths.
+    pub(crate) fn path(&self, index: usize) -> Option<FilePath> {
+        let place = self.places.get(index)?;
+        Some(self.directories.get(place.directory)?.join(&place.name))
+    }
+
+    /// Returns the paths as models read them, directories with a slash at the end.
+    pub(crate) fn displays(&self) -> impl Iterator<Item = String> {
+        self.places.iter().filter_map(|place| {
+            let path = self.directories.get(place.directory)?.join(&place.name);
+            let slash = if place.is_directory { "/" } else { "" };
+            Some(format!("{}{slash}", path.display()))
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! `write`: creates or replaces a file, atomically.
+
+use std::io::Read;
+
+use haft_contract::{
+    Access, Cx, Effect, ErrorCode, FileChange, FileKind, FilePath, Kind, Precondition, Tool,
+    ToolError,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::text_file::changes_workspace;
+
+/// The start of the former file that tells its line ends, in bytes.
+const SNIFFED_BYTES: u64 = 64 * 1024;
+const BOM: &str = "\u{feff}";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Relative to the root, or absolute within it.
+    path: String,
+    /// The whole new content.
+    content: String,
+}
+
+pub(crate) fn write() -> Tool {
+    Tool::new("write")
+        .description(
+            "Create or replace a file; parent directories are made. A file that has CRLF line ends or a BOM keeps \
+             them. Prefer edit for changes.",
+        )
+        .kind(Kind::Edit)
+        .effect(Effect::Once)
+        .dangerous()
+        // The former content is read too, for its line ends.
+        .requires(changes_workspace())
+        .digested(&["content"])
+        .accesses(|input: &Input| vec![Access::write(&input.path)])
+        .execute_blocking(run)
+}
+
+fn run(input: Input, cx: &Cx) -> Result<&'static str, ToolError> {
+    let bytes_max = cx.max_output_bytes();
+    if input.content.len() > bytes_max {
+        let message = format!(
+            "content has {} bytes, at most {bytes_max} can be written at once: write a part, then add the rest with \
+             edit",
+            input.content.len()
+        );
+        return Err(ToolError::new(ErrorCode::ContentTooLarge, message));
+    }
+    replace(cx, &input.path, input.content)
+}
+
+/// Writes `content` in place of whatever file is at `path`, in the form that the file had.
+pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static str, ToolError> {
+    let (place, kind) = cx.fs().resolve(path)?;
+    let content = match kind {
+        None => content,
+        Some(FileKind::Regular) => in_form_of(cx, &place, content),
+        Some(other) => {
+            let message =
+                format!("path {path:?} is {}, which cannot be written", other.with_article());
+            return Err(ToolError::new(ErrorCode::PathInvalid, message));
+        }
+    };
+    cx.fs().apply(vec![FileChange::Write {
+        path: place,
+        contents: content.into_bytes(),
+        mode: None,
+        precondition: Precondition::Any,
+    }])?;
+    Ok("ok")
+}
+
+/// Gives new content the BOM and the CRLF line ends of the file that it replaces. A file that cannot be read is
+/// replaced as it is asked for: its form is then nobody's to keep.
+fn in_form_of(cx: &Cx, place: &FilePath, content: String) -> String {
+    let mut former = Vec::new();
+    let Ok(opened) = cx.fs().open(place) else { return content };
+    if opened.file.take(SNIFFED_BYTES).read_to_end(&mut former).is_err() {
+        return content;
+    }
+    let content = if has_only_crlf(&former) && !content.contains('\r') {
+        content.replace('\n', "\r\n")
+    } else {
+        content
+    };
+    if former.starts_with(BOM.as_bytes()) && !content.starts_with(BOM) {
+        format!("{BOM}{content}")
+    } else {
+        content
+    }
+}
+
+fn has_only_crlf(contents: &[u8]) -> bool {
+    let mut previous = 0;
+    let mut found = false;
+    for &byte in contents {
+        if byte == b'\n' {
+            if previous != b'\r' {
+                return false;
+            }
+            found = true;
+        }
+        previous = byte;
+    }
+    found
+}

@@ -1,0 +1,10 @@
+//! The tools as callers meet them: through the whole pipeline, on real files.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+mod apply_patch;
+mod edit;
+mod read;
+mod smithers;
+mod todo;
+mod workspace;
+mod write;

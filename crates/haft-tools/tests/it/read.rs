@@ -1,0 +1,295 @@
+//! `read`.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use expect_test::{Expect, expect};
+use rustix::fs::{CWD, Mode, mkfifoat};
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+async fn check(workspace: &Workspace, input: Value, expect: Expect) {
+    expect.assert_eq(&workspace.text("read", input).await);
+}
+
+#[tokio::test]
+async fn whole_files_come_back_byte_for_byte() {
+    let workspace = Workspace::new().await;
+    for text in ["", "one line", "a\nb\n", "\u{feff}BOM\r\nCRLF\r\n", "ünïcödé 🦀\n"] {
+        workspace.file("sub dir/file.txt", text);
+        assert_eq!(workspace.text("read", json!({"path": "sub dir/file.txt"})).await, text);
+        let absolute = workspace.path("sub dir/file.txt");
+        assert_eq!(workspace.text("read", json!({"path": absolute})).await, text);
+    }
+}
+
+#[tokio::test]
+async fn lines_and_bytes_can_be_picked() {
+    let workspace = Workspace::new().await;
+    workspace.file("f", "one\ntwo\nthree\nfour");
+    check(
+        &workspace,
+        json!({"path": "f", "start_line": 2, "end_line": 3}),
+        expect![[r#"
+        two
+        three
+    "#]],
+    )
+    .await;
+    check(&workspace, json!({"path": "f", "start_line": 4}), expect!["four"]).await;
+    check(
+        &workspace,
+        json!({"path": "f", "end_line": 1}),
+        expect![[r#"
+        one
+    "#]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "start_line": 3, "end_line": 99}),
+        expect![[r#"
+        three
+        four"#]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "start_line": 5}),
+        expect![[r#"INVALID_INPUT: start_line: file "f" has 4 lines, found 5"#]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "start_line": 3, "end_line": 2}),
+        expect!["INVALID_INPUT: end_line: expected at least start_line (3), found 2"],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "start_line": 0}),
+        expect!["INVALID_INPUT: invalid input for read: start_line: expected at least 1, found 0"],
+    )
+    .await;
+    check(&workspace, json!({"path": "f", "offset": 4, "limit": 3}), expect!["two"]).await;
+    check(&workspace, json!({"path": "f", "offset": 14}), expect!["four"]).await;
+    check(&workspace, json!({"path": "f", "offset": 18}), expect![[""]]).await;
+    check(
+        &workspace,
+        json!({"path": "f", "offset": 19}),
+        expect![[r#"INVALID_INPUT: offset: file "f" has 18 bytes, found 19"#]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "offset": 1, "start_line": 1}),
+        expect![
+            "INVALID_INPUT: give lines (start_line, end_line) or bytes (offset, limit), not both"
+        ],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "f", "limit": 200_001}),
+        expect!["INVALID_INPUT: limit: expected at most 200000, found 200001"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn adjoining_byte_ranges_give_the_whole_text() {
+    let workspace = Workspace::new().await;
+    let text = "aä🦀b".repeat(20);
+    workspace.file("f", &text);
+    for step in 1..=5_usize {
+        let mut joined = String::new();
+        for offset in (0..text.len()).step_by(step) {
+            joined += &workspace
+                .text("read", json!({"path": "f", "offset": offset, "limit": step}))
+                .await;
+        }
+        assert_eq!(joined, text, "in steps of {step}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_at_the_limit_is_read_and_one_byte_more_needs_a_range() {
+    let workspace = Workspace::new().await;
+    workspace
+        .file("exact", vec![b'x'; 200_000])
+        .file("over", [vec![b'x'; 199_999], b"\ny".to_vec()].concat());
+    assert_eq!(workspace.text("read", json!({"path": "exact"})).await.len(), 200_000);
+    check(&workspace, json!({"path": "over"}), expect![[r#"TOOL_FILE_TOO_LARGE: file "over" has 200001 bytes, at most 200000 can be taken whole: use start_line and end_line, or offset and limit, with read, or grep"#]]).await;
+    check(&workspace, json!({"path": "over", "start_line": 2}), expect!["y"]).await;
+    check(&workspace, json!({"path": "over", "start_line": 1, "end_line": 2}), expect![[r#"TOOL_FILE_TOO_LARGE: these lines of "over" are more than 200000 bytes: ask for fewer lines, or use offset and limit"#]]).await;
+}
+
+#[tokio::test]
+async fn what_is_no_text_file_is_said_to_be_so() {
+    let workspace = Workspace::new().await;
+    workspace
+        .file("binary", b"\x7fELF\0\0")
+        .file("latin1", b"caf\xe9")
+        .file("utf16", b"\xff\xfea\0")
+        .file("dir/inner", "")
+        .file("dir/.hidden", "")
+        .file("dir/sub/x", "");
+    mkfifoat(CWD, workspace.path("fifo"), Mode::from(0o600)).unwrap();
+    let _listener = UnixListener::bind(workspace.path("socket")).unwrap();
+    symlink("/dev/zero", workspace.path("device")).unwrap();
+    for (path, expect) in [
+        (
+            "binary",
+            expect![[
+                r#"TOOL_PATH_INVALID: file "binary" is binary (6 bytes, with NUL bytes), not text"#
+            ]],
+        ),
+        (
+            "latin1",
+            expect![[
+                r#"TOOL_PATH_INVALID: file "latin1" is not UTF-8 text (the byte at offset 3 is no valid UTF-8): convert it, for example with iconv, or read a part of it with offset and limit"#
+            ]],
+        ),
+        (
+            "utf16",
+            expect![[
+                r#"TOOL_PATH_INVALID: file "utf16" is UTF-16 text: convert it to UTF-8, for example with iconv"#
+            ]],
+        ),
+        (
+            "dir",
+            expect![[
+                r#"TOOL_PATH_INVALID: path "dir" is a directory, not a file; it contains .hidden, inner, sub/"#
+            ]],
+        ),
+        (
+            ".",
+            expect![[
+                r#"TOOL_PATH_INVALID: path "." is a directory, not a file; it contains binary, device, dir/, fifo, latin1, socket, utf16"#
+            ]],
+        ),
+        ("fifo", expect![[r#"TOOL_PATH_INVALID: path "fifo" is a FIFO, which cannot be read"#]]),
+        (
+            "socket",
+            expect![[r#"TOOL_PATH_INVALID: path "socket" is a socket, which cannot be read"#]],
+        ),
+        (
+            "device",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "device" leaves the root through the symbolic link device"#
+            ]],
+        ),
+        (
+            "binary/inner",
+            expect![[r#"TOOL_PATH_INVALID: path "binary/inner": binary is not a directory"#]],
+        ),
+    ] {
+        check(&workspace, json!({"path": path}), expect).await;
+    }
+}
+
+#[tokio::test]
+async fn a_missing_file_names_what_is_like_it() {
+    let workspace = Workspace::new().await;
+    workspace.file("src/main.rs", "").file("src/Makefile", "");
+    check(
+        &workspace,
+        json!({"path": "src/mian.rs"}),
+        expect![[
+            r#"TOOL_PATH_INVALID: path "src/mian.rs" does not exist: did you mean src/main.rs?"#
+        ]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "src/makefile"}),
+        expect![[
+            r#"TOOL_PATH_INVALID: path "src/makefile" does not exist: did you mean src/Makefile?"#
+        ]],
+    )
+    .await;
+    check(
+        &workspace,
+        json!({"path": "src/other.txt"}),
+        expect![[r#"TOOL_PATH_INVALID: path "src/other.txt" does not exist: use glob to find it"#]],
+    )
+    .await;
+    check(&workspace, json!({"path": "lib/main.rs"}), expect![[r#"TOOL_PATH_INVALID: path "lib/main.rs" does not exist: its directory "lib" does not exist either; use glob to find it"#]]).await;
+    check(
+        &workspace,
+        json!({"path": ""}),
+        expect![[r#"TOOL_PATH_INVALID: the path is empty: use "." for the root"#]],
+    )
+    .await;
+    check(&workspace, json!({"path": "~/x"}), expect![[r#"TOOL_PATH_INVALID: path "~/x" starts with ~, which is not expanded: use a path relative to the root"#]]).await;
+    check(
+        &workspace,
+        json!({"path": "a\u{0}b"}),
+        expect!["TOOL_PATH_INVALID: the path contains a NUL character, which no file name can"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_outside_the_root_can_be_read() {
+    let workspace = Workspace::new().await;
+    std::fs::write(workspace.outside().join("secret"), "secret").unwrap();
+    workspace.file("sub/f", "inside");
+    symlink("../secret", workspace.path("relative")).unwrap();
+    symlink(workspace.outside().join("secret"), workspace.path("absolute")).unwrap();
+    symlink("..", workspace.path("up")).unwrap();
+    symlink("loop", workspace.path("loop")).unwrap();
+    symlink("sub/f", workspace.path("inner")).unwrap();
+    symlink(workspace.path("sub"), workspace.path("absolute-inner")).unwrap();
+    for (path, expect) in [
+        (
+            "../secret",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "../secret" is outside the root: use a path relative to the root"#
+            ]],
+        ),
+        (
+            "sub/../../secret",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "sub/../../secret" is outside the root: use a path relative to the root"#
+            ]],
+        ),
+        (
+            "relative",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "relative" leaves the root through the symbolic link relative"#
+            ]],
+        ),
+        (
+            "absolute",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "absolute" leaves the root through the symbolic link absolute"#
+            ]],
+        ),
+        (
+            "up/secret",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "up/secret" leaves the root through the symbolic link up"#
+            ]],
+        ),
+        (
+            "loop",
+            expect![[
+                r#"TOOL_PATH_INVALID: path "loop" needs more than 40 symbolic links, which may form a loop"#
+            ]],
+        ),
+        ("inner", expect!["inside"]),
+        ("absolute-inner/f", expect!["inside"]),
+        (
+            "/etc/hostname",
+            expect![[
+                r#"TOOL_PATH_ESCAPE: path "/etc/hostname" is outside the workspace: use a path within [tmp]/root"#
+            ]],
+        ),
+    ] {
+        check(&workspace, json!({"path": path}), expect).await;
+    }
+    let secret = workspace.outside().join("secret");
+    check(&workspace, json!({"path": secret}), expect![[r#"TOOL_PATH_ESCAPE: path "[tmp]/secret" is outside the workspace: use a path within [tmp]/root"#]]).await;
+}

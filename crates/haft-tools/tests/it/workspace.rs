@@ -1,0 +1,127 @@
+//! A workspace in a temporary directory and a runtime over it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::{Call, Clock, Limits, Registry, Roots, Run, Runtime, RuntimeParts, SessionOptions};
+use haft_contract::{Envelope, RequirementSet, RunId, Variables};
+use haft_journal::MemoryJournal;
+use haft_policy::{Action, Rule, RuleScope};
+use haft_sandbox::Launcher;
+use haft_tools::Profile;
+use serde_json::Value;
+
+/// A directory with files, and a run that calls tools in it.
+pub(crate) struct Workspace {
+    directory: tempfile::TempDir,
+    run: Run,
+}
+
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now_ms(&self) -> u64 {
+        1_700_000_000_000
+    }
+}
+
+impl Workspace {
+    /// Makes a workspace with the tools of the contract.
+    pub(crate) async fn new() -> Self {
+        Self::with(Profile::Contract, Limits::default()).await
+    }
+
+    pub(crate) async fn with(profile: Profile, limits: Limits) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        fs::create_dir(&root).unwrap();
+        let roots = Roots::open(&root, &[]).unwrap();
+        let allow =
+            |permission: &str| (RuleScope::Manifest, Rule::new(permission, "*", Action::Allow));
+        let runtime = Runtime::new(RuntimeParts {
+            registry: Registry::new(haft_tools::tools(profile)).unwrap(),
+            journal: Arc::new(MemoryJournal::new()),
+            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            roots,
+            requires: RequirementSet::default(),
+            rules: vec![allow("fs.read"), allow("fs.write"), allow("todo")],
+            limits,
+            allow_network: false,
+            watchdogs: Vec::new(),
+            launcher: Launcher::new(PathBuf::from("/nonexistent")),
+            environment: Vec::new(),
+            sidecars: directory.path().join("sidecars"),
+            clock: Arc::new(StoppedClock),
+        })
+        .unwrap();
+        let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
+        let run = session.run(RunId::parse("r1").unwrap()).await.unwrap();
+        Self { directory, run }
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.directory.path().join("root").join(relative)
+    }
+
+    /// Returns a directory beside the root, which no call may reach.
+    pub(crate) fn outside(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn file(&self, relative: &str, contents: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, contents).unwrap();
+        self
+    }
+
+    pub(crate) fn contents(&self, relative: &str) -> Vec<u8> {
+        fs::read(self.path(relative)).unwrap()
+    }
+
+    pub(crate) fn mode(&self, relative: &str) -> u32 {
+        fs::metadata(self.path(relative)).unwrap().permissions().mode() & 0o7777
+    }
+
+    pub(crate) fn set_mode(&self, relative: &str, mode: u32) {
+        fs::set_permissions(self.path(relative), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Names everything beneath the root, to show that nothing else was left.
+    pub(crate) fn tree(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut open = vec![self.path("")];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(&directory).unwrap() {
+                let path = entry.unwrap().path();
+                let is_directory = fs::symlink_metadata(&path).unwrap().is_dir();
+                let name = path.strip_prefix(self.path("")).unwrap().to_string_lossy().into_owned();
+                names.push(if is_directory { format!("{name}/") } else { name });
+                if is_directory {
+                    open.push(path);
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> Envelope {
+        self.run.call(Call::new(tool, input)).await.unwrap()
+    }
+
+    /// Calls and returns the data, or the code and message of the error.
+    pub(crate) async fn text(&self, tool: &str, input: Value) -> String {
+        let envelope = self.call(tool, input).await;
+        let text = match &envelope {
+            Envelope::Output { data: Value::String(text), .. } => text.clone(),
+            Envelope::Output { data, .. } => data.to_string(),
+            Envelope::Error { error_text, metadata } => {
+                format!("{}: {error_text}", metadata.code.map_or("no code", |code| code.as_str()))
+            }
+        };
+        text.replace(&self.directory.path().to_string_lossy().into_owned(), "[tmp]")
+    }
+}
