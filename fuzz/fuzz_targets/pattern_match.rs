@@ -1,0 +1,79 @@
+//! Compiles an arbitrary pattern and matches an arbitrary access: nothing panics, and whatever the pattern would allow
+//! in its narrow reading, it would deny in its wide one.
+#![no_main]
+
+use std::path::{Path, PathBuf};
+
+use haft_contract::{Command, Variables};
+use haft_policy::{
+    Canonical, Domain, PathSubject, Pattern, Reading, escape, network_guard, network_guard_line,
+};
+use libfuzzer_sys::fuzz_target;
+
+// The input is the pattern, a line end, and the subject; the first byte picks what the two are about.
+fuzz_target!(|input: &[u8]| {
+    let Some((kind, rest)) = input.split_first() else { return };
+    let mut parts = rest.splitn(2, |byte| *byte == b'\n');
+    let pattern = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let subject = parts.next().unwrap_or_default();
+    let domain = match kind % 4 {
+        0 => Domain::Path,
+        1 => Domain::Command,
+        2 => Domain::Host,
+        _ => Domain::Any,
+    };
+    let variables = Variables {
+        workspace: vec![PathBuf::from("/work"), PathBuf::from("/more [1]")],
+        ..Variables::default()
+    };
+    let compiled = Pattern::compile(&pattern, domain, &variables);
+    for access in accesses(subject) {
+        if let Ok(compiled) = &compiled
+            && compiled.matches(&access, Reading::Narrow)
+        {
+            assert!(compiled.matches(&access, Reading::Wide), "{pattern:?} against {access}");
+        }
+    }
+    check_escaping(&String::from_utf8_lossy(subject));
+});
+
+/// Returns the subject as each kind of access; the words of a command are what lies between unit separators.
+fn accesses(subject: &[u8]) -> [Canonical; 5] {
+    let text = String::from_utf8_lossy(subject).into_owned();
+    let argv: Vec<String> = text.split('\u{1f}').map(str::to_owned).collect();
+    network_guard(&argv);
+    network_guard_line(&text);
+    let path = path_of(subject);
+    [
+        Canonical::Read { path },
+        Canonical::Shell { command: Command::Argv(argv) },
+        Canonical::Shell { command: Command::Unknown(text.clone()) },
+        Canonical::Net { host: text.clone() },
+        Canonical::Named { name: text },
+    ]
+}
+
+fn path_of(subject: &[u8]) -> PathSubject {
+    use std::os::unix::ffi::OsStrExt;
+
+    let path = Path::new(std::ffi::OsStr::from_bytes(subject));
+    if path.is_absolute() {
+        PathSubject::outside(path)
+    } else {
+        PathSubject::beneath(Path::new("/work"), path)
+    }
+}
+
+/// A word that was escaped is a pattern that allows this very word.
+fn check_escaping(word: &str) {
+    if word.is_empty() || word.contains('\0') {
+        return;
+    }
+    let pattern = Pattern::compile(&escape(word), Domain::Command, &Variables::default());
+    let argv = vec![word.to_owned()];
+    let access = Canonical::Shell { command: Command::Argv(argv) };
+    assert!(
+        pattern.is_ok_and(|pattern| pattern.matches(&access, Reading::Narrow)),
+        "{word:?} does not match its escaped form"
+    );
+}

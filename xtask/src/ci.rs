@@ -1,0 +1,92 @@
+//! Everything that CI checks, in one order: what is cheap and fails often first, the tests last.
+//!
+//! Each step prints one line with its time. The tests come last so that nextest's summary closes the
+//! output; a step that fails ends the run, because what follows takes longer than mending it.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::process::{cargo, run as run_program, succeeds};
+use crate::{fuzz, generated, setup, test, tidy};
+
+struct Step {
+    name: &'static str,
+    run: fn(&Path) -> anyhow::Result<()>,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "fmt", run: fmt },
+    Step { name: "tidy", run: |root| tidy::run(root, &[]) },
+    Step { name: "clippy", run: clippy },
+    Step { name: "docs", run: docs },
+    Step { name: "generated", run: |root| generated::run(root, &["--check".to_owned()]) },
+    Step { name: "deny", run: deny },
+    Step { name: "fuzz", run: |root| fuzz::run(root, &["--seconds".to_owned(), "15".to_owned()]) },
+    Step { name: "test", run: |root| test::run(root, &[]) },
+];
+
+/// Runs `cargo xtask ci`.
+pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
+    ensure_component("fmt", "rustfmt")?;
+    ensure_component("clippy", "clippy")?;
+    for (index, step) in STEPS.iter().enumerate() {
+        let is_last = index + 1 == STEPS.len();
+        if is_last {
+            eprintln!("ci: {} …", step.name);
+        }
+        let started = Instant::now();
+        (step.run)(root).map_err(|err| err.context(format!("ci step `{}`", step.name)))?;
+        if !is_last {
+            eprintln!("ci: {} ok, {:.1} s", step.name, started.elapsed().as_secs_f64());
+        }
+    }
+    Ok(())
+}
+
+/// A minimal toolchain lacks both components.
+fn ensure_component(subcommand: &str, component: &str) -> anyhow::Result<()> {
+    if succeeds(cargo().args([subcommand, "--version"])) {
+        return Ok(());
+    }
+    run_program(Command::new("rustup").args(["component", "add", component]))
+}
+
+fn fmt(root: &Path) -> anyhow::Result<()> {
+    run_program(cargo().current_dir(root).args(["fmt", "--all", "--check"]))?;
+    let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
+    run_program(cargo().current_dir(root).args(fuzz))
+}
+
+fn clippy(root: &Path) -> anyhow::Result<()> {
+    let arguments =
+        ["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    run_program(cargo().current_dir(root).args(arguments))
+}
+
+fn docs(root: &Path) -> anyhow::Result<()> {
+    run_program(cargo().current_dir(root).env("RUSTDOCFLAGS", "-D warnings").args([
+        "doc",
+        "--quiet",
+        "--workspace",
+        "--no-deps",
+    ]))
+}
+
+/// Advisories are left out: their database is a repository to fetch, and a step that fails with the
+/// network, or with the day, says nothing about the change under test.
+fn deny(root: &Path) -> anyhow::Result<()> {
+    setup::ensure_deny()?;
+    let arguments = ["deny", "check", "bans", "licenses", "sources"];
+    run_program(cargo().current_dir(root).args(arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_close_the_output() {
+        assert_eq!(STEPS.last().map(|step| step.name), Some("test"));
+    }
+}

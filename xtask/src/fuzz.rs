@@ -1,0 +1,188 @@
+//! Builds the fuzz targets of `fuzz/` on the stable toolchain and runs each for a bounded time.
+//!
+//! libFuzzer needs nothing but the coverage counters that LLVM's sancov pass puts in; asking for
+//! that pass by its own flags spares a nightly toolchain and cargo-fuzz. What is given up are the
+//! sanitizers, which need nightly and find little in code without `unsafe`. Committed seeds are in
+//! `fuzz/seeds/<target>`; the corpus that grows from them stays under `target/fuzz`.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+
+use crate::process::{capture, cargo, run as run_program};
+use crate::{UsageError, unexpected};
+
+const SECONDS_DEFAULT: u64 = 20;
+/// One input that takes longer is a finding, as a crash is.
+const INPUT_SECONDS_MAX: u64 = 10;
+const MEMORY_MIB_MAX: u64 = 2_048;
+/// libFuzzer's last words hold the panic, the input and where it was written.
+const CRASH_LINES_MAX: usize = 60;
+
+const RUSTFLAGS: &[&str] = &[
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    // One unit keeps the counters of a function together.
+    "-Ccodegen-units=1",
+];
+
+/// What the command line asks for.
+struct Request {
+    seconds: u64,
+    /// Empty stands for all.
+    targets: Vec<String>,
+}
+
+/// Runs `cargo xtask fuzz`.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let request = parse(arguments)?;
+    let manifest = root.join("fuzz").join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest)
+        .with_context(|| format!("cannot read {}", manifest.display()))?;
+    let targets = select(&declared_targets(&text)?, &request.targets)?;
+    let binaries = build(root, &manifest)?;
+    for target in &targets {
+        fuzz_one(root, &binaries, target, request.seconds)?;
+    }
+    Ok(())
+}
+
+/// Returns the names of the `[[bin]]` sections of a manifest.
+pub(crate) fn declared_targets(manifest: &str) -> anyhow::Result<Vec<String>> {
+    let manifest: toml::Table = manifest.parse().context("fuzz/Cargo.toml is not TOML")?;
+    let binaries = manifest.get("bin").and_then(toml::Value::as_array);
+    let names = binaries.into_iter().flatten().filter_map(|binary| binary.get("name")?.as_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn parse(arguments: &[String]) -> Result<Request, UsageError> {
+    let mut request = Request { seconds: SECONDS_DEFAULT, targets: Vec::new() };
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--seconds" {
+            let value = arguments.next().map(String::as_str).unwrap_or_default();
+            let seconds = value.parse().ok().filter(|&seconds| seconds > 0);
+            request.seconds = seconds.ok_or_else(|| {
+                UsageError(format!("--seconds takes a number from 1 up, not `{value}`"))
+            })?;
+        } else if argument.starts_with('-') {
+            return Err(unexpected("fuzz", argument));
+        } else {
+            request.targets.push(argument.clone());
+        }
+    }
+    Ok(request)
+}
+
+fn select(declared: &[String], wanted: &[String]) -> anyhow::Result<Vec<String>> {
+    if declared.is_empty() {
+        bail!("fuzz/Cargo.toml declares no target; add a [[bin]] for each fuzz/fuzz_targets/*.rs");
+    }
+    if let Some(unknown) = wanted.iter().find(|name| !declared.contains(name)) {
+        let known = declared.join(", ");
+        return Err(UsageError(format!("no fuzz target `{unknown}`; there are {known}")).into());
+    }
+    Ok(if wanted.is_empty() { declared.to_vec() } else { wanted.to_vec() })
+}
+
+/// Builds all targets and returns the directory with their binaries.
+fn build(root: &Path, manifest: &Path) -> anyhow::Result<PathBuf> {
+    let version = capture(cargo().arg("-vV"))?;
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .context("`cargo -vV` does not name the host")?;
+    let target_dir = root.join("target").join("fuzz");
+    let mut command = cargo();
+    command.current_dir(root).args(["build", "--quiet", "--release", "--manifest-path"]);
+    command.arg(manifest).arg("--target-dir").arg(&target_dir);
+    // Naming the host as target keeps the flags away from build scripts and procedural macros.
+    command.args(["--target", host]).env("RUSTFLAGS", RUSTFLAGS.join(" "));
+    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
+    run_program(&mut command)?;
+    Ok(target_dir.join(host).join("release"))
+}
+
+fn fuzz_one(root: &Path, binaries: &Path, target: &str, seconds: u64) -> anyhow::Result<()> {
+    let state = root.join("target").join("fuzz");
+    let corpus = state.join("corpus").join(target);
+    let artifacts = state.join("artifacts").join(target);
+    for dir in [&corpus, &artifacts] {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    }
+    let mut command = Command::new(binaries.join(target));
+    command.current_dir(root).arg(&corpus);
+    let seeds = root.join("fuzz").join("seeds").join(target);
+    if seeds.is_dir() {
+        command.arg(seeds);
+    }
+    command.arg(format!("-artifact_prefix={}/", artifacts.display()));
+    command.arg(format!("-max_total_time={seconds}"));
+    command.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
+    command.arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
+
+    let started = Instant::now();
+    let output = command.output().with_context(|| format!("cannot start fuzz target {target}"))?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{}", describe_crash(target, &log));
+    }
+    let Some(progress) = read_progress(&log) else {
+        bail!("fuzz target {target} reports no coverage; is the sancov pass still in RUSTFLAGS?");
+    };
+    println!(
+        "fuzz: {target}: {} runs in {:.0} s, coverage {} -> {}",
+        progress.runs,
+        started.elapsed().as_secs_f64(),
+        progress.coverage_first,
+        progress.coverage_last
+    );
+    Ok(())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Progress {
+    runs: u64,
+    coverage_first: u64,
+    coverage_last: u64,
+}
+
+/// Reads libFuzzer's log, whose lines look like `#1234 NEW cov: 56 ft: 78 corp: …`.
+///
+/// Returns nothing when no line has coverage: then the target ran blind.
+fn read_progress(log: &str) -> Option<Progress> {
+    let mut progress: Option<Progress> = None;
+    for line in log.lines() {
+        let Some((runs, rest)) =
+            line.strip_prefix('#').and_then(|line| line.split_once(char::is_whitespace))
+        else {
+            continue;
+        };
+        let coverage = rest.split_once("cov: ").and_then(|(_, rest)| rest.split_once(' '));
+        let (Ok(runs), Some((coverage, _))) = (runs.parse(), coverage) else { continue };
+        let Ok(coverage) = coverage.parse() else { continue };
+        let coverage_first = progress.map_or(coverage, |progress| progress.coverage_first);
+        progress = Some(Progress { runs, coverage_first, coverage_last: coverage });
+    }
+    progress
+}
+
+fn describe_crash(target: &str, log: &str) -> String {
+    let written =
+        log.lines().find_map(|line| line.split_once("Test unit written to ")).map(|(_, path)| path);
+    let lines: Vec<&str> = log.lines().collect();
+    let tail = lines.get(lines.len().saturating_sub(CRASH_LINES_MAX)..).unwrap_or_default();
+    let input = written.map_or("it died without naming one".to_owned(), |path| {
+        format!("{path}\nonce mended, keep that file under fuzz/seeds/{target}")
+    });
+    format!("{}\nfuzz target {target} failed; the input: {input}", tail.join("\n"))
+}

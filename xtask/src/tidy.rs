@@ -1,0 +1,171 @@
+//! The rules of the house that neither the compiler nor clippy knows, checked over all files at once.
+//!
+//! Each check is a pure function from a file, or from the whole repository, to violations; the tables
+//! that a design change edits are in this file. It reports and mends nothing, and it knows Rust only
+//! as text: what needs types is clippy's.
+
+mod attributes;
+mod crates;
+mod documents;
+mod files;
+mod manifests;
+mod repository;
+mod rust_text;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use repository::{Repository, Source};
+
+/// What a crate may depend on among our own crates.
+///
+/// A new edge is a change of the design and deserves a commit of its own.
+struct CrateEdges {
+    name: &'static str,
+    dependencies: &'static [&'static str],
+    /// Beyond the dependencies, in tests.
+    dev_dependencies: &'static [&'static str],
+}
+
+const CRATE_EDGES: &[CrateEdges] = &[
+    CrateEdges { name: "haft-contract", dependencies: &[], dev_dependencies: &[] },
+    CrateEdges { name: "haft-sandbox", dependencies: &[], dev_dependencies: &[] },
+    CrateEdges { name: "haft-policy", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    CrateEdges { name: "haft-journal", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    CrateEdges {
+        name: "haft",
+        dependencies: &["haft-contract", "haft-policy", "haft-sandbox", "haft-journal"],
+        dev_dependencies: &[],
+    },
+    // Tools are tested where callers meet them: behind the whole pipeline.
+    CrateEdges {
+        name: "haft-tools",
+        dependencies: &["haft-contract"],
+        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
+    },
+    CrateEdges {
+        name: "haft-mcp",
+        dependencies: &["haft-contract", "haft"],
+        dev_dependencies: &["haft-policy", "haft-sandbox", "haft-journal"],
+    },
+    CrateEdges {
+        name: "haft-cli",
+        dependencies: &[
+            "haft-contract",
+            "haft-policy",
+            "haft-sandbox",
+            "haft-journal",
+            "haft",
+            "haft-tools",
+            "haft-mcp",
+        ],
+        dev_dependencies: &[],
+    },
+    CrateEdges { name: "xtask", dependencies: &[], dev_dependencies: &[] },
+];
+
+/// A dependency from outside that few crates may name, so that it can be replaced in one place.
+struct RestrictedDependency {
+    name: &'static str,
+    users: &'static [&'static str],
+    in_tests: InTests,
+}
+
+/// Whether a restricted dependency may serve the tests of other crates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InTests {
+    Anywhere,
+    UsersOnly,
+}
+
+const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
+    RestrictedDependency {
+        name: "anyhow",
+        users: &["haft-cli", "xtask"],
+        in_tests: InTests::Anywhere,
+    },
+    RestrictedDependency { name: "rmcp", users: &["haft-mcp"], in_tests: InTests::UsersOnly },
+    RestrictedDependency {
+        name: "rusqlite",
+        users: &["haft-journal"],
+        in_tests: InTests::UsersOnly,
+    },
+];
+
+/// The one crate that may contain `unsafe`.
+const UNSAFE_CRATE_DIR: &str = "crates/haft-sandbox/";
+
+const FILE_LINES_MAX: usize = 800;
+
+/// Uniform tables that are easier to read whole than cut.
+const LONG_FILES: &[&str] = &[];
+
+const ARCHITECTURE_LINES_MAX: usize = 250;
+
+/// Something that breaks a rule, and how to mend it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Violation {
+    path: String,
+    line: usize,
+    message: String,
+}
+
+impl Violation {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+const SOURCE_CHECKS: &[fn(&Source) -> Vec<Violation>] = &[
+    attributes::check_unsafe,
+    attributes::check_allow,
+    files::check_header,
+    files::check_test_place,
+    words::check_markers,
+    words::check_macros,
+    words::check_names,
+    words::check_machine_paths,
+];
+
+const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<Violation>] = &[
+    |repository| crates::check_edges(&repository.packages, CRATE_EDGES),
+    |repository| crates::check_places(&repository.packages),
+    |repository| crates::check_restricted(&repository.packages, RESTRICTED_DEPENDENCIES),
+    |repository| files::check_lengths(&repository.sources, LONG_FILES),
+    |repository| files::check_declared(&repository.sources),
+    |repository| files::check_fuzz_targets(&repository.sources),
+    |repository| manifests::check(&repository.sources),
+    |repository| documents::check(&repository.sources),
+];
+
+/// Runs `cargo xtask tidy`.
+pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
+    let violations = violations(&Repository::read(root)?);
+    for violation in &violations {
+        println!("{violation}");
+    }
+    match violations.len() {
+        0 => Ok(()),
+        1 => bail!("1 violation"),
+        count => bail!("{count} violations"),
+    }
+}
+
+fn violations(repository: &Repository) -> Vec<Violation> {
+    let of_sources =
+        SOURCE_CHECKS.iter().flat_map(|check| repository.sources.iter().flat_map(check));
+    let of_all = REPOSITORY_CHECKS.iter().flat_map(|check| check(repository));
+    let mut violations: Vec<Violation> = of_sources.chain(of_all).collect();
+    violations.sort();
+    violations
+}

@@ -1,0 +1,67 @@
+//! `unsafe` outside its crate or without its argument, and lints switched off without a reason.
+//!
+//! Whether a safety argument is true is for the reviewer.
+
+use super::repository::Source;
+use super::rust_text::has_word;
+use super::{UNSAFE_CRATE_DIR, Violation};
+
+/// How many lines of code may stand between the argument and the word.
+const SAFETY_LINES_MAX: usize = 3;
+
+/// Fails `unsafe` outside of its crate, and inside where no `// SAFETY:` stands before it.
+pub(super) fn check_unsafe(source: &Source) -> Vec<Violation> {
+    let Some(rust) = &source.rust else { return Vec::new() };
+    let lines: Vec<&str> = source.text.lines().collect();
+    let mut violations = Vec::new();
+    for (index, code) in rust.code.lines().enumerate() {
+        if !has_word(code, "unsafe") {
+            continue;
+        }
+        if !source.path.starts_with(UNSAFE_CRATE_DIR) {
+            let message = format!("`unsafe` belongs in {UNSAFE_CRATE_DIR} alone");
+            violations.push(Violation::new(&source.path, index + 1, message));
+        } else if !is_argued(lines.get(..=index).unwrap_or_default()) {
+            let message = "say in a `// SAFETY:` comment right above why this `unsafe` is sound";
+            violations.push(Violation::new(&source.path, index + 1, message));
+        }
+    }
+    violations
+}
+
+/// Returns whether the last of some lines is preceded by a safety comment, however long that is.
+fn is_argued(lines: &[&str]) -> bool {
+    let mut code_lines = 0;
+    for line in lines.iter().rev() {
+        // The second is what rustdoc wants of an unsafe function.
+        if line.contains("// SAFETY:") || line.trim() == "/// # Safety" {
+            return true;
+        }
+        if !line.trim_start().starts_with("//") {
+            code_lines += 1;
+        }
+        if code_lines > SAFETY_LINES_MAX {
+            return false;
+        }
+    }
+    false
+}
+
+/// Fails `allow` attributes that do not say why.
+pub(super) fn check_allow(source: &Source) -> Vec<Violation> {
+    let Some(rust) = &source.rust else { return Vec::new() };
+    let mut violations = Vec::new();
+    for opening in ["#[allow(", "#![allow("] {
+        for (start, _) in rust.code.match_indices(opening) {
+            let rest = &rust.code[start..];
+            let attribute = rest.split_once(']').map_or(rest, |(attribute, _)| attribute);
+            if !has_word(attribute, "reason") {
+                let line = rust.code[..start].matches('\n').count() + 1;
+                let message =
+                    "write `#[expect(…, reason = \"…\")]`, which fails once it is not needed";
+                violations.push(Violation::new(&source.path, line, message));
+            }
+        }
+    }
+    violations
+}
