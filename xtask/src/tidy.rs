@@ -5,6 +5,7 @@
 //! as text: what needs types is clippy's.
 
 mod attributes;
+mod callers;
 mod crates;
 mod documents;
 mod files;
@@ -141,6 +142,7 @@ const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<Violation>] = &[
     |repository| crates::check_edges(&repository.packages, CRATE_EDGES),
     |repository| crates::check_places(&repository.packages),
     |repository| crates::check_restricted(&repository.packages, RESTRICTED_DEPENDENCIES),
+    |repository| callers::check(&repository.sources, callers::SOLE_CALLERS),
     |repository| files::check_lengths(&repository.sources, LONG_FILES),
     |repository| files::check_declared(&repository.sources),
     |repository| files::check_fuzz_targets(&repository.sources),

@@ -441,3 +441,23 @@ fn all_checks_run_and_report_in_order() {
         ],
     );
 }
+
+#[test]
+fn a_guard_has_one_caller() {
+    let row = callers::SoleCaller {
+        function: "danger",
+        defined_in: "a.rs",
+        called_in: "b.rs",
+        why: "it is one",
+    };
+    let check = |files: &[(&str, &str)], expect: &[&str]| {
+        check_lines(&callers::check(&sources(files), std::slice::from_ref(&row)), expect);
+    };
+    let (defined, called) = (("a.rs", "fn danger() {}"), ("b.rs", "danger();"));
+    check(&[defined, called, ("tests/it/c.rs", "danger();"), ("d.rs", "// danger")], &[]);
+    check(
+        &[defined, called, ("c.rs", "\ndanger();")],
+        &["c.rs:2: `danger` is called in b.rs only: it is one"],
+    );
+    check(&[defined], &["b.rs:1: `danger` is not called here any more: mend the row in tidy"]);
+}
