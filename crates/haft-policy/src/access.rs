@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use haft_contract::Command;
 
 /// Longest command shown in a message, in characters.
-const SHOWN_CHARS_MAX: usize = 200;
+pub(crate) const SHOWN_CHARS_MAX: usize = 200;
 
 /// One thing outside that a call would touch, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

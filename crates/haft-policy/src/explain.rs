@@ -10,7 +10,7 @@ use crate::pattern::{escape, escape_path, normal_host};
 use crate::rule::{Action, ScopedRule};
 
 /// Longest suggested command pattern, in bytes; longer commands are suggested by their program.
-const SUGGESTION_BYTES_MAX: usize = 200;
+pub(crate) const SUGGESTION_BYTES_MAX: usize = 200;
 
 impl Decision {
     /// Returns what was decided, which rule decided, and what would allow the call.

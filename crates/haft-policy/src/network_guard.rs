@@ -62,7 +62,8 @@ fn refused_line(line: &str, nesting: usize) -> Option<NetworkRefusal> {
         return Some(NetworkRefusal {
             code: ErrorCode::NetworkDisabled,
             message: format!(
-                "the command holds more than {NESTING_MAX} lines within each other and the network is off; run them one by one"
+                "the command holds more than {NESTING_MAX} lines within each other and the network is \
+                 off; run them one by one"
             ),
         });
     }
@@ -126,7 +127,10 @@ fn refused_program(program: &str) -> Option<NetworkRefusal> {
     let name = base_name(program);
     NETWORK_PROGRAMS.contains(&name).then(|| NetworkRefusal {
         code: ErrorCode::NetworkDisabled,
-        message: format!("{name} uses the network, which is off; work offline, or ask for the network to be allowed"),
+        message: format!(
+            "{name} uses the network, which is off; work offline, or ask for the network to be \
+             allowed"
+        ),
     })
 }
 
@@ -134,7 +138,8 @@ fn refused_url(word: &str) -> Option<NetworkRefusal> {
     URL_SCHEMES.iter().find(|scheme| word.starts_with(**scheme)).map(|scheme| NetworkRefusal {
         code: ErrorCode::NetworkDisabled,
         message: format!(
-            "the command names a URL ({scheme}…) and the network is off; leave it out, or ask for the network to be allowed"
+            "the command names a URL ({scheme}…) and the network is off; leave it out, or ask for \
+             the network to be allowed"
         ),
     })
 }
@@ -145,7 +150,8 @@ fn refused_git(program: &str, arguments: &[String]) -> Option<NetworkRefusal> {
     Some(NetworkRefusal {
         code: ErrorCode::GitRemoteDisabled,
         message: format!(
-            "git with {word:?} talks to a remote, and the network is off; use local git commands, or ask for the network to be allowed"
+            "git with {word:?} talks to a remote, and the network is off; use local git commands, or \
+             ask for the network to be allowed"
         ),
     })
 }

@@ -6,7 +6,8 @@ use expect_test::{Expect, expect};
 use haft_contract::{Command, ToolId, Variables};
 
 use super::{Decision, Question, Remedy, decide};
-use crate::access::{Canonical, PathSubject};
+use crate::access::{Canonical, PathSubject, SHOWN_CHARS_MAX};
+use crate::explain::SUGGESTION_BYTES_MAX;
 use crate::rule::{Action, Rule, RuleScope};
 use crate::rule_set::RuleSet;
 
@@ -462,12 +463,16 @@ fn suggested_patterns_spell_the_command_and_nothing_more() {
     };
     assert_eq!(pattern(&["git", "commit", "-m", "a  b*"]), "git commit -m a[ ][ ]b[*]");
     assert_eq!(pattern(&["git", "commit", "-m", "", "x"]), "git commit -m *");
-    assert_eq!(pattern(&["echo", &"x".repeat(300)]), "echo *");
+    let longest = "x".repeat(SUGGESTION_BYTES_MAX - "echo ".len());
+    assert_eq!(pattern(&["echo", &longest]), format!("echo {longest}"));
+    assert_eq!(pattern(&["echo", &(longest + "x")]), "echo *");
     assert_eq!(pattern(&[]), "*");
 }
 
 #[test]
 fn a_long_command_is_cut_in_messages() {
-    let text = decide_on(&[], "bash", &[shell(&["echo", &"x".repeat(5_000)])]).explain();
-    assert!(text.len() < 500, "{text}");
+    let shown = |chars: usize| shell(&["é".repeat(chars).as_str()]).to_string();
+    let longest = "é".repeat(SHOWN_CHARS_MAX);
+    assert_eq!(shown(SHOWN_CHARS_MAX), format!("shell.run of \"{longest}\""));
+    assert_eq!(shown(SHOWN_CHARS_MAX + 1), format!("shell.run of \"{longest}…\""));
 }
