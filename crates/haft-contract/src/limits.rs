@@ -51,53 +51,86 @@ pub struct Limit {
     pub what: &'static str,
 }
 
-const fn row(name: &'static str, value: u64, unit: &'static str, what: &'static str) -> Limit {
-    Limit { name, value, unit, what }
+impl Limit {
+    /// Returns a row.
+    pub const fn new(
+        name: &'static str,
+        value: u64,
+        unit: &'static str,
+        what: &'static str,
+    ) -> Self {
+        Self { name, value, unit, what }
+    }
 }
 
 /// All bounds of the contract, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
-    row("TOOL_ID_CHARS_MAX", TOOL_ID_CHARS_MAX as u64, "characters", "a tool id"),
-    row(
+    Limit::new("TOOL_ID_CHARS_MAX", TOOL_ID_CHARS_MAX as u64, "characters", "a tool id"),
+    Limit::new(
         "OUTPUT_BYTES_DEFAULT",
         OUTPUT_BYTES_DEFAULT as u64,
         "bytes",
         "an output, a file read whole, a content, a patch",
     ),
-    row(
+    Limit::new(
         "OUTPUT_BYTES_MAX",
         OUTPUT_BYTES_MAX as u64,
         "bytes",
         "the output limit that can be configured; a command's sidecar",
     ),
-    row(
+    Limit::new(
         "SEARCH_SIDECAR_BYTES_MAX",
         SEARCH_SIDECAR_BYTES_MAX as u64,
         "bytes",
         "what grep and glob collect past their limit",
     ),
-    row(
+    Limit::new(
         "OUTPUT_TAIL_BYTES",
         OUTPUT_TAIL_BYTES as u64,
         "bytes",
         "the end of a cut command output kept in the envelope",
     ),
-    row("GLOB_ENTRIES_MAX", GLOB_ENTRIES_MAX as u64, "paths", "the result of glob"),
-    row("GREP_MATCHES_MAX", GREP_MATCHES_MAX as u64, "matches", "the result of grep"),
-    row("TIMEOUT_MS_DEFAULT", TIMEOUT_MS_DEFAULT, "milliseconds", "one call, unless configured"),
-    row("TIMEOUT_MS_MAX", TIMEOUT_MS_MAX, "milliseconds", "the timeout that can be asked for"),
-    row("BASH_CMD_CHARS_MAX", BASH_CMD_CHARS_MAX as u64, "characters", "cmd of bash"),
-    row("BASH_ARGS_MAX", BASH_ARGS_MAX as u64, "arguments", "args of bash"),
-    row("BASH_ARG_CHARS_MAX", BASH_ARG_CHARS_MAX as u64, "characters", "one argument of bash"),
-    row("BASH_CWD_CHARS_MAX", BASH_CWD_CHARS_MAX as u64, "characters", "opts.cwd of bash"),
-    row("PATH_BYTES_MAX", PATH_BYTES_MAX as u64, "bytes", "a path given to a file tool"),
-    row("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list"),
-    row("SCOPE_NAME_CHARS_MAX", SCOPE_NAME_CHARS_MAX as u64, "characters", "a run or node name"),
-    row(
+    Limit::new("GLOB_ENTRIES_MAX", GLOB_ENTRIES_MAX as u64, "paths", "the result of glob"),
+    Limit::new("GREP_MATCHES_MAX", GREP_MATCHES_MAX as u64, "matches", "the result of grep"),
+    Limit::new(
+        "TIMEOUT_MS_DEFAULT",
+        TIMEOUT_MS_DEFAULT,
+        "milliseconds",
+        "one call, unless configured",
+    ),
+    Limit::new(
+        "TIMEOUT_MS_MAX",
+        TIMEOUT_MS_MAX,
+        "milliseconds",
+        "the timeout that can be asked for",
+    ),
+    Limit::new("BASH_CMD_CHARS_MAX", BASH_CMD_CHARS_MAX as u64, "characters", "cmd of bash"),
+    Limit::new("BASH_ARGS_MAX", BASH_ARGS_MAX as u64, "arguments", "args of bash"),
+    Limit::new(
+        "BASH_ARG_CHARS_MAX",
+        BASH_ARG_CHARS_MAX as u64,
+        "characters",
+        "one argument of bash",
+    ),
+    Limit::new("BASH_CWD_CHARS_MAX", BASH_CWD_CHARS_MAX as u64, "characters", "opts.cwd of bash"),
+    Limit::new("PATH_BYTES_MAX", PATH_BYTES_MAX as u64, "bytes", "a path given to a file tool"),
+    Limit::new("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list"),
+    Limit::new(
+        "SCOPE_NAME_CHARS_MAX",
+        SCOPE_NAME_CHARS_MAX as u64,
+        "characters",
+        "a run or node name",
+    ),
+    Limit::new(
         "SCHEMA_ERRORS_MAX",
         SCHEMA_ERRORS_MAX as u64,
         "errors",
         "schema violations listed at once",
     ),
-    row("SUGGESTIONS_MAX", SUGGESTIONS_MAX as u64, "names", "near matches named in an error"),
+    Limit::new(
+        "SUGGESTIONS_MAX",
+        SUGGESTIONS_MAX as u64,
+        "names",
+        "near matches named in an error",
+    ),
 ];

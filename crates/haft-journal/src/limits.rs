@@ -22,36 +22,42 @@ pub const VIEW_OUTPUT_BYTES_MAX: usize = haft_contract::limits::OUTPUT_BYTES_DEF
 
 /// All bounds of the journal, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
-    row(
+    Limit::new(
         "QUEUE_ENTRIES_MAX",
         QUEUE_ENTRIES_MAX as u64,
         "records",
         "what waits for the journal's writer",
     ),
-    row("COMMIT_ENTRIES_MAX", COMMIT_ENTRIES_MAX as u64, "records", "one commit of the journal"),
-    row(
+    Limit::new(
+        "COMMIT_ENTRIES_MAX",
+        COMMIT_ENTRIES_MAX as u64,
+        "records",
+        "one commit of the journal",
+    ),
+    Limit::new(
         "QUEUE_QUERIES_MAX",
         QUEUE_QUERIES_MAX as u64,
         "queries",
         "what waits for the journal's reader",
     ),
-    row(
+    Limit::new(
         "LOCK_WAIT_MS_MAX",
         LOCK_WAIT_MS_MAX,
         "milliseconds",
         "the wait for a journal that another process locks",
     ),
-    row("QUERY_CALLS_MAX", QUERY_CALLS_MAX as u64, "calls", "the answer to one query"),
-    row("QUERY_RUNS_MAX", QUERY_RUNS_MAX as u64, "runs", "the answer to one query"),
-    row("QUERY_BYTES_MAX", QUERY_BYTES_MAX as u64, "bytes", "the calls that answer one query"),
-    row(
+    Limit::new("QUERY_CALLS_MAX", QUERY_CALLS_MAX as u64, "calls", "the answer to one query"),
+    Limit::new("QUERY_RUNS_MAX", QUERY_RUNS_MAX as u64, "runs", "the answer to one query"),
+    Limit::new(
+        "QUERY_BYTES_MAX",
+        QUERY_BYTES_MAX as u64,
+        "bytes",
+        "the calls that answer one query",
+    ),
+    Limit::new(
         "VIEW_OUTPUT_BYTES_MAX",
         VIEW_OUTPUT_BYTES_MAX as u64,
         "bytes",
         "an output in the view `_smithers_tool_calls`",
     ),
 ];
-
-const fn row(name: &'static str, value: u64, unit: &'static str, what: &'static str) -> Limit {
-    Limit { name, value, unit, what }
-}

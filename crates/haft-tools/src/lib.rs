@@ -6,6 +6,7 @@ mod bash;
 mod edit;
 mod glob;
 mod grep;
+pub mod limits;
 mod profile;
 mod read;
 mod smithers;

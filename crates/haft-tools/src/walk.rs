@@ -17,7 +17,9 @@ use haft_contract::{Cx, Entry, FileKind, FilePath, ToolError};
 pub(crate) use self::listing::Listing;
 use self::listing::{Child, Node};
 pub(crate) use self::pattern::{Pattern, Selector};
+pub(crate) use self::queue::ENTRIES_MAX;
 use self::queue::{Job, Queue, Visited};
+pub(crate) use self::rules::IGNORE_FILE_BYTES_MAX;
 use self::rules::{Rules, Verdict};
 
 /// Most threads that one search uses.

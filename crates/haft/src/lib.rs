@@ -16,6 +16,7 @@ mod call;
 mod clock;
 mod files;
 mod input_schema;
+pub mod limits;
 mod pipeline;
 mod registry;
 mod roots;

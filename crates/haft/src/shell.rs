@@ -20,9 +20,9 @@ use crate::files::Territory;
 use crate::sidecar::Sidecars;
 
 /// Between two reports of progress, in milliseconds.
-const PROGRESS_MS: u64 = 1_000;
+pub(crate) const PROGRESS_MS: u64 = 1_000;
 /// One read of a command's output, in bytes.
-const READ_BYTES: usize = 64 * 1024;
+pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// Runs the commands of one call.
 pub(crate) struct CallShell {

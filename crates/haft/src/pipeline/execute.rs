@@ -19,7 +19,7 @@ use crate::run::RunState;
 use crate::shell::{CallLabel, CallShell};
 
 /// Time that a tool gets to stop by itself after it was told to, in milliseconds.
-const STOP_MS: u64 = 2_000;
+pub(crate) const STOP_MS: u64 = 2_000;
 
 /// A call that was executed, and how that ended.
 pub(super) struct Executed {

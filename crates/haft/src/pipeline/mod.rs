@@ -15,6 +15,7 @@ mod truncate;
 mod validate;
 mod watch;
 
+pub(crate) use execute::STOP_MS;
 use haft_contract::Envelope;
 
 use crate::call::Call;
