@@ -54,16 +54,18 @@ fn output_text(data: &Value, metadata: &Metadata) -> String {
     if let Some(head) = text_field("head").filter(|_| metadata.truncated) {
         return crate::output::cut_text(head, text_field("tail"), metadata.output_path.as_deref());
     }
-    match data {
-        Value::String(text) => text.clone(),
-        Value::Object(fields) if fields.len() == 1 => match fields.values().next() {
-            Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
-                items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
-            }
-            _ => data.to_string(),
-        },
-        _ => text_field("output").map_or_else(|| data.to_string(), str::to_owned),
+    match (data, text_field("output"), only_list(data)) {
+        (Value::String(text), _, _) => text.clone(),
+        (_, Some(output), _) => output.to_owned(),
+        (_, None, Some(lines)) => lines.join("\n"),
+        (_, None, None) => data.to_string(),
     }
+}
+
+/// Returns the texts of data that is one list of texts and nothing else, such as the paths of glob.
+fn only_list(data: &Value) -> Option<Vec<&str>> {
+    let fields = data.as_object().filter(|fields| fields.len() == 1)?;
+    fields.values().next()?.as_array()?.iter().map(Value::as_str).collect()
 }
 
 /// How a call went.
@@ -142,4 +144,36 @@ pub struct Enforced {
     pub processes: Level,
     pub system_calls: Level,
     pub resources: Level,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_model_reads_text_where_there_is_text() {
+        let check = |data: Value, metadata: Metadata, expect: &str| {
+            assert_eq!(
+                Envelope::Output { data: data.clone(), metadata }.text(),
+                expect,
+                "for {data}"
+            );
+        };
+        check(json!("a\nb"), Metadata::default(), "a\nb");
+        check(json!({"output": "a\n"}), Metadata::default(), "a\n");
+        check(json!({"paths": ["a", "b"]}), Metadata::default(), "a\nb");
+        check(json!({"paths": []}), Metadata::default(), "");
+        check(json!({"replacements": 1}), Metadata::default(), "{\"replacements\":1}");
+        check(json!({"head": "x"}), Metadata::default(), "{\"head\":\"x\"}");
+        let cut = Metadata {
+            truncated: true,
+            output_path: Some("/s/1".to_owned()),
+            ..Metadata::default()
+        };
+        let rest = "[output cut here; all of it: /s/1 (use read)]";
+        check(json!({"head": "x", "tail": "y"}), cut.clone(), &format!("x\n{rest}\ny"));
+        check(json!({"head": "x\n"}), cut, &format!("x\n{rest}"));
+    }
 }

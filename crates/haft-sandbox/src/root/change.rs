@@ -59,7 +59,7 @@ impl Change {
     }
 }
 
-/// Tells whether a file name is one that [`Root::apply`] uses while it works.
+/// Tells whether a file name is one that [`Root::apply`](crate::Root::apply) uses while it works.
 ///
 /// Such a file is left behind only if the process or the machine dies in the middle.
 #[must_use]

@@ -14,6 +14,7 @@ pub(super) struct Capable {
     accesses: Vec<Canonical>,
     recorded_accesses: String,
     capabilities: Capabilities,
+    only_own_outputs: bool,
 }
 
 pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
@@ -42,7 +43,8 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
         let err = ToolError::new(ErrorCode::CapabilityDenied, shortfall.to_string());
         return Err(refused(valid, recorded_accesses, err));
     }
-    Ok(Capable { valid, accesses, recorded_accesses, capabilities })
+    let only_own_outputs = accesses.is_empty() && !declared.is_empty();
+    Ok(Capable { valid, accesses, recorded_accesses, capabilities, only_own_outputs })
 }
 
 /// Resolves the paths of accesses. Sidecars are left out: the session's own outputs are always readable, and a write
@@ -92,6 +94,11 @@ impl Capable {
 
     pub(super) fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    /// Returns whether all that the call touches are sidecars of its own session, about which nobody is asked.
+    pub(super) fn only_own_outputs(&self) -> bool {
+        self.only_own_outputs
     }
 
     pub(super) fn refuse(self, code: ErrorCode, message: String) -> Stop {

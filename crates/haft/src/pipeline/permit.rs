@@ -22,6 +22,7 @@ pub(super) fn permit(capable: Capable, run: &RunState) -> Result<Permitted, Stop
     );
     let ask = match decision.action {
         Action::Allow => None,
+        Action::Ask if capable.only_own_outputs() => None,
         Action::Ask => Some(decision.explain()),
         Action::Deny => {
             return Err(capable.refuse(ErrorCode::PermissionDenied, decision.explain()));
