@@ -1,0 +1,213 @@
+//! The requests of one connection, each turned into what haft does and back. The SDK speaks the protocol: versions,
+//! handshake, framing, cancellation of requests. What it leaves to a server is here: which tools and resources there
+//! are, how many calls run, and that every request is answered, whatever happens.
+
+use std::sync::Arc;
+
+use haft::{Call, Runtime, Session};
+use haft_contract::{Envelope, ErrorCode};
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode as ProtocolCode, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+
+use crate::answer::call_result;
+use crate::calls::Calls;
+use crate::connection::Server;
+use crate::instructions::instructions;
+use crate::meta::CallMeta;
+use crate::outputs::{Outputs, template};
+use crate::panic::caught;
+use crate::progress::{self, Listener};
+use crate::runs::{Runs, run_error};
+use crate::tool::mcp_tool;
+
+/// How long a client may keep what does not change while the server runs, in milliseconds. A server that is started
+/// anew may offer other tools.
+const CACHE_MS: u64 = 60_000;
+
+/// Methods whose parameters haft takes; the SDK hands them over as unknown when the parameters do not parse.
+const METHODS: [&str; 8] = [
+    "initialize",
+    "ping",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "server/discover",
+    "tools/call",
+    "tools/list",
+];
+
+/// Answers the requests of one connection.
+pub(crate) struct Handler {
+    runtime: Runtime,
+    session: Session,
+    runs: Runs,
+    calls: Calls,
+    outputs: Arc<Outputs>,
+    tools: Vec<Tool>,
+    instructions: String,
+}
+
+impl Handler {
+    pub(crate) fn new(server: Server, calls: Calls) -> Self {
+        let Server { runtime, session, run } = server;
+        Self {
+            tools: runtime.registry().contracts().map(mcp_tool).collect(),
+            instructions: instructions(&runtime),
+            runs: Runs::new(session.clone(), run),
+            outputs: Arc::default(),
+            runtime,
+            session,
+            calls,
+        }
+    }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let CallMeta { run, place, driver_call_id } = CallMeta::parse(&cx.meta)?;
+        let _turn = self.calls.turn(&cx.ct).await?;
+        let run = self.runs.open(run).await?;
+        let mut call = Call::new(
+            request.name.clone().into_owned(),
+            Value::Object(request.arguments.unwrap_or_default()),
+        );
+        (call.place, call.driver_call_id) = (place, driver_call_id);
+        call.cancellation = cx.ct.child_token();
+        let envelope = match cx.meta.get_progress_token() {
+            None => run.call(call).await,
+            Some(token) => {
+                let (sink, reports) = progress::channel();
+                call.progress = sink;
+                let listener = Listener { peer: cx.peer, token, cancellation: cx.ct };
+                reports.follow(run.call(call), listener).await
+            }
+        };
+        self.answer(&request.name, &envelope.map_err(|err| run_error(&err))?)
+    }
+
+    fn answer(&self, tool: &str, envelope: &Envelope) -> Result<CallToolResult, ErrorData> {
+        let contract = self.runtime.registry().contract(tool);
+        if let (None, Envelope::Error { error_text, metadata }) = (contract, envelope)
+            && metadata.code == Some(ErrorCode::ToolNotFound)
+        {
+            return Err(ErrorData::invalid_params(error_text.clone(), None));
+        }
+        let metadata = envelope.metadata();
+        let link = metadata.output_path.as_deref().and_then(|path| self.outputs.keep(path));
+        Ok(call_result(envelope, contract, link))
+    }
+
+    async fn read(
+        &self,
+        uri: String,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<ResourceContents, ErrorData> {
+        let _turn = self.calls.turn(&cx.ct).await?;
+        let (outputs, session) = (Arc::clone(&self.outputs), self.session.clone());
+        let reading = tokio::task::spawn_blocking(move || outputs.read(&uri, &session));
+        reading.await.map_err(|err| ErrorData::internal_error(err.to_string(), None))?
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(
+                Implementation::new("haft", env!("CARGO_PKG_VERSION")).with_title("haft"),
+            )
+            .with_instructions(self.instructions.clone())
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.get_info())
+            .with_ttl_ms(CACHE_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn list_tools(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        check_first_page(page)?;
+        Ok(ListToolsResult::with_all_items(self.tools.clone())
+            .with_ttl_ms(CACHE_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        caught(self.call(request, cx)).await.map(Into::into)
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        check_first_page(page)?;
+        Ok(ListResourcesResult::with_all_items(self.outputs.list())
+            .with_ttl_ms(0)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        check_first_page(page)?;
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template()])
+            .with_ttl_ms(CACHE_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = caught(self.read(request.uri, cx)).await?;
+        Ok(ReadResourceResult::new(vec![contents])
+            .with_ttl_ms(CACHE_MS)
+            .with_cache_scope(CacheScope::Private)
+            .into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if METHODS.contains(&request.method.as_str()) {
+            let message = format!("the params of {} do not have the form it takes", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Err(ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+/// Everything fits one page, so there is no cursor that haft could have given out.
+fn check_first_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor) {
+        None => Ok(()),
+        Some(_) => {
+            Err(ErrorData::invalid_params("unknown cursor: everything is on the first page", None))
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What a model is told about the whole server, once. Every word costs each conversation, so it says only what no tool's
+//! description can.
+
+use haft::Runtime;
+
+/// Returns the instructions.
+pub(crate) fn instructions(runtime: &Runtime) -> String {
+    let registry = runtime.registry();
+    let mut text = format!(
+        "Tools that work in {}. Paths are relative to that directory, or absolute inside it. What \
+         each call did is recorded.",
+        runtime.roots().workspace().display()
+    );
+    if registry.contract("read").is_some() {
+        text.push_str(
+            " A long output is cut and says where all of it is: get the part you need with read.",
+        );
+    }
+    text.push_str(
+        " What a rule or a missing capability refuses will be refused again: do not look for a way \
+         around it, tell the user what you need and what the message says would allow it.",
+    );
+    if registry.contract("bash").is_some() {
+        text.push_str(
+            " If bash is refused, the user can start the server as: haft mcp --allow bash",
+        );
+    }
+    text
+}

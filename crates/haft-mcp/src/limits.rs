@@ -1,0 +1,73 @@
+//! Every bound of the MCP front end, each with its unit in its name. [`TABLE`] is its part of the generated table of
+//! limits.
+
+use haft_contract::limits::{Limit, OUTPUT_BYTES_MAX};
+
+/// Longest message that is read, in bytes. A content at its own largest bound fits in, even if half of it is escaped.
+pub const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Calls of one connection that run at the same time.
+pub const CALLS_IN_FLIGHT_MAX: u32 = 64;
+/// Calls of one connection that wait for others to end, before more of them are turned away.
+pub const CALLS_WAITING_MAX: u32 = 1_024;
+/// Runs that one connection may name.
+pub const RUNS_MAX: usize = 1_024;
+/// Longest name that a driver may give to a call, in characters.
+pub const DRIVER_CALL_ID_CHARS_MAX: usize = 256;
+/// Cut outputs of one connection that are listed as resources; the oldest go first.
+pub const RESOURCES_MAX: usize = 1_000;
+/// Largest resource that is answered whole, in bytes.
+pub const RESOURCE_BYTES_MAX: usize = OUTPUT_BYTES_MAX;
+/// How long calls may go on after the end of input, in milliseconds: those about to end still answer.
+pub const GRACE_MS: u64 = 40;
+/// How long calls that were told to stop are waited for, in milliseconds.
+pub const SETTLE_MS_MAX: u64 = 1_000;
+/// How long the last answers may take to be written, in milliseconds.
+pub const FLUSH_MS_MAX: u64 = 20;
+
+/// All bounds of the MCP front end, in the order of the generated document.
+pub const TABLE: &[Limit] = &[
+    row("MESSAGE_BYTES_MAX", MESSAGE_BYTES_MAX as u64, "bytes", "one MCP message"),
+    row(
+        "CALLS_IN_FLIGHT_MAX",
+        CALLS_IN_FLIGHT_MAX as u64,
+        "calls",
+        "what runs at the same time for one MCP connection",
+    ),
+    row(
+        "CALLS_WAITING_MAX",
+        CALLS_WAITING_MAX as u64,
+        "calls",
+        "what waits to run for one MCP connection",
+    ),
+    row("RUNS_MAX", RUNS_MAX as u64, "runs", "what one MCP connection may name in `haft/run`"),
+    row(
+        "DRIVER_CALL_ID_CHARS_MAX",
+        DRIVER_CALL_ID_CHARS_MAX as u64,
+        "characters",
+        "a driver's name of a call in `haft/call`",
+    ),
+    row("RESOURCES_MAX", RESOURCES_MAX as u64, "resources", "the list of cut outputs over MCP"),
+    row(
+        "RESOURCE_BYTES_MAX",
+        RESOURCE_BYTES_MAX as u64,
+        "bytes",
+        "a cut output read whole over MCP",
+    ),
+    row("GRACE_MS", GRACE_MS, "milliseconds", "calls that go on after the end of MCP input"),
+    row(
+        "SETTLE_MS_MAX",
+        SETTLE_MS_MAX,
+        "milliseconds",
+        "the wait for stopped calls at the end of an MCP connection",
+    ),
+    row(
+        "FLUSH_MS_MAX",
+        FLUSH_MS_MAX,
+        "milliseconds",
+        "writing the last answers of an MCP connection",
+    ),
+];
+
+const fn row(name: &'static str, value: u64, unit: &'static str, what: &'static str) -> Limit {
+    Limit { name, value, unit, what }
+}

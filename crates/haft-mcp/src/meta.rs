@@ -1,0 +1,104 @@
+//! What a request's `_meta` says about where its call belongs. Keys of haft that are not known here are refused, not
+//! passed over: a driver that asks for a replay must not get an execution.
+
+use haft::Place;
+use haft_contract::{RunId, Scope, ScopeError};
+use rmcp::ErrorData;
+use rmcp::model::JsonObject;
+use serde_json::Value;
+
+use crate::limits::DRIVER_CALL_ID_CHARS_MAX;
+
+const PREFIX: &str = "haft/";
+const RUN: &str = "haft/run";
+const NODE: &str = "haft/node";
+const ITERATION: &str = "haft/iteration";
+const ATTEMPT: &str = "haft/attempt";
+const CALL: &str = "haft/call";
+const KNOWN: [&str; 5] = [RUN, NODE, ITERATION, ATTEMPT, CALL];
+
+/// Where a call belongs, as its driver says.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct CallMeta {
+    /// The run, `None` for the connection's own.
+    pub(crate) run: Option<RunId>,
+    pub(crate) place: Place,
+    pub(crate) driver_call_id: Option<String>,
+}
+
+impl CallMeta {
+    /// Returns what `meta` says; an error names the key, what was expected and what was found.
+    pub(crate) fn parse(meta: &JsonObject) -> Result<Self, ErrorData> {
+        if let Some(unknown) = meta.keys().find(|key| key.starts_with(PREFIX) && !is_known(key)) {
+            let message = format!("_meta {unknown:?} is not known: expected {}", KNOWN.join(", "));
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let run = text(meta, RUN)?.map(RunId::parse).transpose().map_err(|err| scope(RUN, &err))?;
+        let usual = Place::default();
+        let place = Place {
+            node: text(meta, NODE)?.map(check_node).transpose()?.unwrap_or(usual.node),
+            iteration: count(meta, ITERATION, 0)?.unwrap_or(usual.iteration),
+            attempt: count(meta, ATTEMPT, 1)?.unwrap_or(usual.attempt),
+        };
+        let driver_call_id = text(meta, CALL)?.map(check_call_id).transpose()?;
+        Ok(Self { run, place, driver_call_id })
+    }
+}
+
+fn is_known(key: &str) -> bool {
+    KNOWN.contains(&key)
+}
+
+fn text<'a>(meta: &'a JsonObject, key: &str) -> Result<Option<&'a str>, ErrorData> {
+    match meta.get(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(unexpected(key, "a string", other)),
+    }
+}
+
+fn count(meta: &JsonObject, key: &str, min: u32) -> Result<Option<u32>, ErrorData> {
+    let Some(value) = meta.get(key) else { return Ok(None) };
+    let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+    match count.filter(|count| *count >= min) {
+        Some(count) => Ok(Some(count)),
+        None => Err(unexpected(key, &format!("an integer from {min} to {}", u32::MAX), value)),
+    }
+}
+
+fn check_node(node: &str) -> Result<String, ErrorData> {
+    // A node name is checked as part of a scope; the other parts only stand there.
+    let run = RunId::parse(Scope::NODE_DEFAULT).map_err(|err| scope(NODE, &err))?;
+    let checked = Scope { node: node.to_owned(), ..Scope::of_run(run) }.checked();
+    checked.map(|scope| scope.node).map_err(|err| scope(NODE, &err))
+}
+
+fn check_call_id(id: &str) -> Result<String, ErrorData> {
+    if (1..=DRIVER_CALL_ID_CHARS_MAX).contains(&id.chars().count()) {
+        return Ok(id.to_owned());
+    }
+    let message = format!(
+        "_meta {CALL:?}: expected 1 to {DRIVER_CALL_ID_CHARS_MAX} characters, found {}",
+        id.chars().count()
+    );
+    Err(ErrorData::invalid_params(message, None))
+}
+
+fn scope(key: &str, err: &ScopeError) -> ErrorData {
+    ErrorData::invalid_params(format!("_meta {key:?}: {err}"), None)
+}
+
+fn unexpected(key: &str, expected: &str, found: &Value) -> ErrorData {
+    let kind = match found {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "a boolean".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    };
+    ErrorData::invalid_params(format!("_meta {key:?}: expected {expected}, found {kind}"), None)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! What drivers may say of a call, and what they are told when it makes no sense.
+
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+
+fn check(meta: Value, expect: &Expect) {
+    let Value::Object(meta) = meta else { panic!("cases are objects") };
+    let text = match CallMeta::parse(&meta) {
+        Ok(parsed) => format!("{parsed:?}"),
+        Err(err) => format!("{}: {}", err.code.0, err.message),
+    };
+    expect.assert_eq(&text);
+}
+
+#[test]
+fn scopes_are_read_and_other_keys_are_not_ours() {
+    check(
+        json!({}),
+        &expect![[
+            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None }"#
+        ]],
+    );
+    check(
+        json!({"progressToken": 1, "com.example/haft/run": 5}),
+        &expect![[
+            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None }"#
+        ]],
+    );
+    check(
+        json!({"haft/run": "r1", "haft/node": "build", "haft/iteration": 2, "haft/attempt": 3, "haft/call": "toolu_1"}),
+        &expect![[
+            r#"CallMeta { run: Some(RunId("r1")), place: Place { node: "build", iteration: 2, attempt: 3 }, driver_call_id: Some("toolu_1") }"#
+        ]],
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    check(
+        json!({"haft/run": 1}),
+        &expect![[r#"-32602: _meta "haft/run": expected a string, found 1"#]],
+    );
+    check(
+        json!({"haft/run": "a b"}),
+        &expect![[
+            r#"-32602: _meta "haft/run": run "a b" is not valid: expected 1 to 128 letters, digits and the characters . _ - :"#
+        ]],
+    );
+    check(
+        json!({"haft/run": null}),
+        &expect![[r#"-32602: _meta "haft/run": expected a string, found null"#]],
+    );
+    check(
+        json!({"haft/node": ""}),
+        &expect![[
+            r#"-32602: _meta "haft/node": node "" is not valid: expected 1 to 128 letters, digits and the characters . _ - :"#
+        ]],
+    );
+    check(
+        json!({"haft/node": ["a"]}),
+        &expect![[r#"-32602: _meta "haft/node": expected a string, found an array"#]],
+    );
+    check(
+        json!({"haft/iteration": -1}),
+        &expect![[
+            r#"-32602: _meta "haft/iteration": expected an integer from 0 to 4294967295, found -1"#
+        ]],
+    );
+    check(
+        json!({"haft/iteration": 4_294_967_296_u64}),
+        &expect![[
+            r#"-32602: _meta "haft/iteration": expected an integer from 0 to 4294967295, found 4294967296"#
+        ]],
+    );
+    check(
+        json!({"haft/iteration": 1.5}),
+        &expect![[
+            r#"-32602: _meta "haft/iteration": expected an integer from 0 to 4294967295, found 1.5"#
+        ]],
+    );
+    check(
+        json!({"haft/attempt": 0}),
+        &expect![[
+            r#"-32602: _meta "haft/attempt": expected an integer from 1 to 4294967295, found 0"#
+        ]],
+    );
+    check(
+        json!({"haft/attempt": "2"}),
+        &expect![[
+            r#"-32602: _meta "haft/attempt": expected an integer from 1 to 4294967295, found a string"#
+        ]],
+    );
+    check(
+        json!({"haft/call": ""}),
+        &expect![[r#"-32602: _meta "haft/call": expected 1 to 256 characters, found 0"#]],
+    );
+    check(
+        json!({"haft/call": true}),
+        &expect![[r#"-32602: _meta "haft/call": expected a string, found a boolean"#]],
+    );
+    check(
+        json!({"haft/resume": "replay"}),
+        &expect![[
+            r#"-32602: _meta "haft/resume" is not known: expected haft/run, haft/node, haft/iteration, haft/attempt, haft/call"#
+        ]],
+    );
+}
+
+#[test]
+fn a_name_of_a_call_may_have_its_longest() {
+    let parse = |chars: usize| {
+        let meta = json!({"haft/call": "ä".repeat(chars)});
+        CallMeta::parse(meta.as_object().unwrap()).map(|meta| meta.driver_call_id).is_ok()
+    };
+    assert!(parse(DRIVER_CALL_ID_CHARS_MAX));
+    assert!(!parse(DRIVER_CALL_ID_CHARS_MAX + 1));
+}

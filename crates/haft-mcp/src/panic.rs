@@ -1,0 +1,39 @@
+//! A panic of our own becomes an answer. Without this the SDK would lose the request and its client would wait for
+//! ever. Panics of tools never come this far: the runtime makes envelopes of them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use rmcp::ErrorData;
+
+/// Runs `work`; its panic is an internal error.
+pub(crate) async fn caught<T>(
+    work: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    let mut work = pin!(work);
+    std::future::poll_fn(move |cx| {
+        // Work that panicked is not polled again, so no broken invariant of it can be seen.
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)))
+            .unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+    })
+    .await
+}
+
+fn panicked() -> ErrorData {
+    let message = "haft panicked while it answered this request, which is a bug of haft; if the \
+                   request was a call, its row is in the journal";
+    ErrorData::internal_error(message, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error() {
+        let err = caught::<()>(async { panic!("boom") }).await.unwrap_err();
+        assert_eq!(err, panicked());
+        assert_eq!(caught(async { Ok(1) }).await, Ok(1));
+    }
+}

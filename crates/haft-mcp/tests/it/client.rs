@@ -1,0 +1,143 @@
+//! A client in memory: lines of JSON into one end of a stream, lines of JSON out of the other.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft::{Limits, Registry, Roots, Runtime, RuntimeParts, SessionOptions, SystemClock};
+use haft_contract::{RequirementSet, RunId, Tool, Variables};
+use haft_journal::MemoryJournal;
+use haft_mcp::{ServeError, Server, serve};
+use haft_policy::{Action, Rule, RuleScope};
+use haft_sandbox::Launcher;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How long a test waits for a message, in milliseconds. It only ends tests that hang.
+const WAIT_MS: u64 = 30_000;
+/// What the stream holds before a writer waits for the reader, in bytes.
+const STREAM_BYTES: usize = 64 * 1024;
+
+pub(crate) struct Client {
+    input: Option<DuplexStream>,
+    output: Lines<BufReader<DuplexStream>>,
+    served: JoinHandle<Result<(), ServeError>>,
+    shutdown: CancellationToken,
+    last_id: u64,
+    _place: TempDir,
+}
+
+impl Client {
+    /// Returns a client that has shaken hands with a server of these tools.
+    pub(crate) async fn connect(tools: impl IntoIterator<Item = Tool>) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let runtime = runtime(&place, tools);
+        let session = runtime.session(SessionOptions::headless("session", "mcp")).unwrap();
+        let run = session.run(RunId::parse("own").unwrap()).await.unwrap();
+        let (input, server_input) = tokio::io::duplex(STREAM_BYTES);
+        let (server_output, output) = tokio::io::duplex(STREAM_BYTES);
+        let shutdown = CancellationToken::new();
+        let server = Server { runtime, session, run };
+        let served = tokio::spawn(serve(server, server_input, server_output, shutdown.clone()));
+        let output = BufReader::new(output).lines();
+        let mut client =
+            Self { input: Some(input), output, served, shutdown, last_id: 0, _place: place };
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        });
+        client.request("initialize", params).await;
+        client
+    }
+
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments})).await
+    }
+
+    /// Sends a call and does not wait for its answer.
+    pub(crate) async fn begin(&mut self, tool: &str, arguments: Value, meta: Value) {
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        self.send("tools/call", params).await;
+    }
+
+    /// Sends a request and returns the next message, which must be its answer.
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
+        self.send(method, params).await;
+        let answer = self.receive().await;
+        assert_eq!(answer["id"], self.last_id, "{answer}");
+        answer
+    }
+
+    pub(crate) async fn receive(&mut self) -> Value {
+        let next = tokio::time::timeout(Duration::from_millis(WAIT_MS), self.output.next_line());
+        let line = next.await.expect("a message should come").unwrap();
+        serde_json::from_str(&line.expect("the output should be open")).unwrap()
+    }
+
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Ends the input and waits for the server's end, without reading what it still says.
+    pub(crate) async fn end(mut self) -> Result<(), ServeError> {
+        self.close_input();
+        self.served.await.unwrap()
+    }
+
+    /// Tells the server to end while the input is open.
+    pub(crate) async fn shut_down(self) -> Result<(), ServeError> {
+        self.shutdown.cancel();
+        self.served.await.unwrap()
+    }
+
+    async fn send(&mut self, method: &str, params: Value) {
+        self.last_id += 1;
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
+        self.send_text(&format!("{request}\n")).await;
+    }
+
+    /// Sends a text as it is.
+    pub(crate) async fn send_text(&mut self, text: &str) {
+        self.input.as_mut().unwrap().write_all(text.as_bytes()).await.unwrap();
+    }
+}
+
+/// Puts a word in place of the time that a call took.
+pub(crate) fn redacted(mut answer: Value) -> Value {
+    if let Some(duration) = answer.pointer_mut("/result/_meta/haft~1durationMs") {
+        *duration = json!("[ms]");
+    }
+    answer
+}
+
+fn runtime(place: &TempDir, tools: impl IntoIterator<Item = Tool>) -> Runtime {
+    let anything = Rule {
+        permission: "*".to_owned(),
+        pattern: "*".to_owned(),
+        action: Action::Allow,
+        match_examples: Vec::new(),
+        not_match_examples: Vec::new(),
+    };
+    Runtime::new(RuntimeParts {
+        registry: Registry::new(tools).unwrap(),
+        journal: Arc::new(MemoryJournal::new()),
+        roots: Roots::open(place.path(), &[]).unwrap(),
+        variables: Variables::default(),
+        requires: RequirementSet::default(),
+        rules: vec![(RuleScope::Preset, anything)],
+        limits: Limits::default(),
+        allow_network: false,
+        watchdogs: Vec::new(),
+        // No tool here runs a command.
+        launcher: Launcher::new(PathBuf::from("/nonexistent")),
+        environment: Vec::new(),
+        sidecars: place.path().join("sidecars"),
+        clock: Arc::new(SystemClock),
+    })
+    .unwrap()
+}
