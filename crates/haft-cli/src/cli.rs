@@ -1,0 +1,192 @@
+//! The command line: the settings that every command takes, and which commands there are. What a command takes itself
+//! stands in its own file.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
+
+use crate::command::call::CallArgs;
+use crate::command::completions::CompletionsArgs;
+use crate::command::init::InitArgs;
+use crate::command::runs::RunsArgs;
+use crate::command::tools::ToolsArgs;
+use crate::command::trust::TrustArgs;
+use crate::output::Color;
+use crate::preset::Preset;
+
+/// Run the tools of AI agents
+///
+/// Every call is validated, checked against capabilities and permissions, written to a journal, executed within its
+/// limits and answered with one envelope, whatever front end it comes from.
+#[derive(Parser)]
+#[command(name = "haft", version, max_term_width = 100, after_long_help = EXIT_HELP)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_HELP: &str = "\
+Exit status:
+  0   done
+  1   the call failed
+  2   the command line, the configuration or the input is not usable
+  3   the call was refused
+  4   it is not known whether the effect of the call happened
+  70  haft itself is at fault
+
+Files:
+  haft.toml in the working directory or above it says what an agent may do there. One that nobody
+  trusted (haft trust) may narrow what is allowed, not widen it.
+  The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else
+  ~/.local/state/haft.";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Call(CallArgs),
+    Tools(ToolsArgs),
+    Runs(RunsArgs),
+    /// Serve the tools to an MCP client over standard input and output
+    ///
+    /// The client starts this command and ends it by closing its input. Both eras of the protocol are spoken, with
+    /// handshake and without. All calls of one connection belong to one run, unless the client names another in
+    /// `_meta` with the key `haft/run`; `haft/node`, `haft/iteration` and `haft/attempt` say where in the run.
+    #[command(after_long_help = "\
+Examples:
+  haft mcp                          Offer the tools for the working directory
+  haft mcp --root ~/src/project     Offer them for another one
+  haft mcp --allow bash             Let the client run commands, too")]
+    Mcp,
+    Init(InitArgs),
+    Trust(TrustArgs),
+    Completions(CompletionsArgs),
+    /// Print this help for all commands as Markdown
+    #[command(hide = true)]
+    HelpMarkdown,
+    /// Print the table of limits as Markdown
+    #[command(hide = true)]
+    HelpLimits,
+}
+
+/// Where calls come from and how far they may go. A flag comes before the environment, and that before the manifest.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingArgs {
+    /// Directory that calls may reach, where relative paths start
+    ///
+    /// Without it, the directory of haft.toml, else the working directory.
+    #[arg(long, global = true, value_name = "DIR", env = "HAFT_ROOT", hide_env_values = true)]
+    pub(crate) root: Option<PathBuf>,
+
+    /// Manifest to use instead of the haft.toml found from the working directory
+    ///
+    /// A manifest that is named like this is trusted.
+    #[arg(long, global = true, value_name = "FILE", env = "HAFT_CONFIG", hide_env_values = true)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Journal to use instead of the one in the state directory
+    #[arg(long, global = true, value_name = "FILE", env = "HAFT_DB", hide_env_values = true)]
+    pub(crate) db: Option<PathBuf>,
+
+    /// Shapes of the tools: those of the agent tool contract, or the five Smithers tools
+    #[arg(long, global = true, value_enum, env = "HAFT_PROFILE", hide_env_values = true)]
+    pub(crate) profile: Option<ProfileName>,
+
+    /// Tools to offer, of those of the profile (can be repeated, or separated by commas)
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOOL",
+        value_delimiter = ',',
+        env = "HAFT_TOOLS",
+        hide_env_values = true
+    )]
+    pub(crate) tools: Vec<String>,
+
+    /// Rules that hold where the manifest has none
+    #[arg(long, global = true, value_enum, env = "HAFT_PRESET", hide_env_values = true)]
+    pub(crate) preset: Option<Preset>,
+
+    /// Allow every call of a tool for this session (can be repeated)
+    ///
+    /// A deny rule of the manifest still holds.
+    #[arg(long, global = true, value_name = "TOOL")]
+    pub(crate) allow: Vec<String>,
+
+    /// Let commands use the network
+    #[arg(
+        long,
+        global = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        env = "HAFT_ALLOW_NETWORK",
+        hide_env_values = true
+    )]
+    pub(crate) allow_network: Option<bool>,
+
+    /// Longest output of a call, and largest file, content or patch
+    #[arg(
+        long,
+        global = true,
+        value_name = "BYTES",
+        value_parser = clap::value_parser!(u64).range(1..=bound(OUTPUT_BYTES_MAX)),
+        env = "HAFT_OUTPUT_BYTES",
+        hide_env_values = true
+    )]
+    pub(crate) output_bytes: Option<u64>,
+
+    /// Longest time for a call
+    #[arg(
+        long,
+        global = true,
+        value_name = "MS",
+        value_parser = clap::value_parser!(u64).range(1..=TIMEOUT_MS_MAX),
+        env = "HAFT_TIMEOUT_MS",
+        hide_env_values = true
+    )]
+    pub(crate) timeout_ms: Option<u64>,
+
+    /// Print JSON for programs to read
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// When to colour messages
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = Color::Auto,
+        hide_possible_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) color: Color,
+}
+
+/// A profile as it is written on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// The locked tools and the extensions
+    Contract,
+    /// The five Smithers tools with their exact schemas and messages
+    Smithers,
+}
+
+impl From<ProfileName> for haft_tools::Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Contract => Self::Contract,
+            ProfileName::Smithers => Self::Smithers,
+        }
+    }
+}
+
+const fn bound(bytes: usize) -> u64 {
+    bytes as u64
+}

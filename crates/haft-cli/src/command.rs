@@ -1,0 +1,11 @@
+//! The commands, one file each.
+
+pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod help_limits;
+pub(crate) mod help_markdown;
+pub(crate) mod init;
+pub(crate) mod mcp;
+pub(crate) mod runs;
+pub(crate) mod tools;
+pub(crate) mod trust;

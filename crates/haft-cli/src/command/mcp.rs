@@ -1,0 +1,25 @@
+//! `haft mcp`: the tools for an MCP client over standard input and output. What is spoken there is the business of the
+//! MCP crate; this file makes what it serves and ends with it.
+
+use std::io::IsTerminal;
+
+use haft_mcp::{Server, serve_stdio};
+
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::state::State;
+use crate::{compose, output, settings, signals};
+
+/// Runs the command.
+pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
+    let settings = settings::resolve(setting_args, state)?;
+    let runtime = compose::runtime(setting_args, &settings, state)?;
+    let session = compose::session(&runtime, &settings, "mcp")?;
+    let run = session.run(compose::new_run()?).await?;
+    let shutdown = signals::stop_token()?;
+    if std::io::stdin().is_terminal() {
+        output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");
+    }
+    serve_stdio(Server { runtime, session, run }, shutdown).await.map_err(CommandError::failed)?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,87 @@
+//! `haft trust`: lets a manifest widen what is allowed, after saying what that is.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use haft::{Clock, SystemClock};
+use serde::Serialize;
+
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::manifest::ManifestFile;
+use crate::state::State;
+use crate::trust::Trust;
+use crate::widening::part;
+use crate::{output, settings};
+
+/// Trust a manifest, so that it may widen what is allowed
+///
+/// Prints what the manifest grants. Only its present content at its present place is trusted: after a change it may
+/// only narrow again.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft trust                      Trust the haft.toml found from the working directory
+  haft trust ~/src/a/haft.toml    Trust another one
+  haft trust --revoke             Trust it no longer")]
+pub(crate) struct TrustArgs {
+    /// The manifest; without it, the haft.toml found from the working directory
+    file: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long)]
+    revoke: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    path: PathBuf,
+    sha256: String,
+    trusted: bool,
+    grants: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &TrustArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let file = match &args.file {
+        Some(path) => ManifestFile::read(path)?,
+        None => match settings::find_manifest(setting_args)? {
+            Some(file) => file,
+            None => return Err(settings::no_manifest(&settings::working_directory()?)),
+        },
+    };
+    let trust = Trust::new(state.trust());
+    // What cannot be read need not be trusted, but can still be trusted no longer.
+    let grants =
+        if args.revoke { Vec::new() } else { part(file.parse()?, file.directory()).widenings };
+    if args.revoke {
+        trust.revoke(&file)?;
+    } else {
+        trust.grant(&file, SystemClock.now_ms())?;
+    }
+    let answer = Answer {
+        path: file.path().to_owned(),
+        sha256: file.sha256(),
+        trusted: !args.revoke,
+        grants,
+    };
+    if setting_args.json {
+        output::json(&answer)?
+    } else {
+        output::data(&text(&answer))?
+    }
+    Ok(Status::Done)
+}
+
+fn text(answer: &Answer) -> String {
+    let path = answer.path.display();
+    let text = match (answer.trusted, answer.grants.as_slice()) {
+        (false, _) => format!("{path} is not trusted"),
+        (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
+        (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
+    };
+    output::visible(&text)
+}

@@ -1,0 +1,55 @@
+//! The forms in which tools are listed: one file for each API that takes them, its exact wire shape, under the names
+//! that the API can carry.
+
+mod anthropic;
+mod gemini;
+mod json;
+mod mcp;
+mod openai;
+mod table;
+
+use clap::ValueEnum;
+use haft_contract::Contract;
+
+use crate::error::CommandError;
+
+/// A form of listing tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// Everything that haft knows of a tool
+    Json,
+    /// The tools of a request to OpenAI's chat completions
+    Openai,
+    /// The tools of a request to Anthropic's messages
+    Anthropic,
+    /// One tool of a request to Gemini, with a function declaration for each of haft's
+    Gemini,
+    /// The answer to tools/list of MCP
+    Mcp,
+}
+
+/// Prints tools in a form.
+pub(crate) fn print_list(format: Format, contracts: &[&Contract]) -> Result<(), CommandError> {
+    match format {
+        Format::Table => table::print_list(contracts),
+        Format::Json => json::print_list(contracts),
+        Format::Openai => openai::print_list(contracts),
+        Format::Anthropic => anthropic::print_list(contracts),
+        Format::Gemini => gemini::print_list(contracts),
+        Format::Mcp => mcp::print_list(contracts),
+    }
+}
+
+/// Prints one tool in a form.
+pub(crate) fn print_one(format: Format, contract: &Contract) -> Result<(), CommandError> {
+    match format {
+        Format::Table => table::print_one(contract),
+        Format::Json => json::print_one(contract),
+        Format::Openai => openai::print_one(contract),
+        Format::Anthropic => anthropic::print_one(contract),
+        Format::Gemini => gemini::print_one(contract),
+        Format::Mcp => mcp::print_one(contract),
+    }
+}

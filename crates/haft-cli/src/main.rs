@@ -1,0 +1,114 @@
+//! The `haft` command: parses the command line, runs one command and ends the process with its status. Every command is
+//! a file of its own below `command/`; what they share is put together in `compose.rs`.
+
+mod cli;
+mod command;
+mod compose;
+mod environment;
+mod error;
+mod format;
+mod id;
+mod manifest;
+mod output;
+mod own_files;
+mod preset;
+mod quote;
+mod settings;
+mod signals;
+mod state;
+mod table;
+mod time;
+mod trust;
+mod widening;
+
+use std::future::Future;
+use std::panic::PanicHookInfo;
+
+use clap::Parser;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::cli::{Cli, Command};
+use crate::error::{CommandError, Status};
+use crate::state::State;
+
+fn main() {
+    haft_sandbox::helper::run_if_requested();
+    std::panic::set_hook(Box::new(report_panic));
+    let status = std::panic::catch_unwind(run).unwrap_or(Status::Bug);
+    // Returning would wait for threads that may be in the middle of a blocking read.
+    std::process::exit(status.code());
+}
+
+fn run() -> Status {
+    let cli = Cli::parse();
+    cli.settings.color.apply();
+    log_warnings();
+    match dispatch(cli) {
+        Ok(status) => status,
+        Err(err) => {
+            if !err.message.is_empty() {
+                let hint = err.hint.as_deref().map(output::visible);
+                output::error(&output::visible(&err.message), hint.as_deref());
+            }
+            err.status
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<Status, CommandError> {
+    let settings = &cli.settings;
+    match cli.command {
+        Command::Call(args) => block_on(command::call::run(args, settings, &State::locate()?)),
+        Command::Tools(args) => command::tools::run(&args, settings, &State::locate()?),
+        Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
+        Command::Mcp => block_on(command::mcp::run(settings, &State::locate()?)),
+        Command::Init(args) => command::init::run(&args, settings, &State::locate()?),
+        Command::Trust(args) => command::trust::run(&args, settings, &State::locate()?),
+        Command::Completions(args) => command::completions::run(&args),
+        Command::HelpMarkdown => command::help_markdown::run(),
+        Command::HelpLimits => command::help_limits::run(),
+    }
+}
+
+/// Runs a command to its end on this thread; what tools do on others is not waited for afterwards.
+fn block_on(
+    command: impl Future<Output = Result<Status, CommandError>>,
+) -> Result<Status, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|err| CommandError::failed(format!("the async runtime does not start: {err}")))?;
+    let ended = runtime.block_on(command);
+    runtime.shutdown_background();
+    ended
+}
+
+/// Sends warnings of the libraries to standard error. The MCP SDK warns of what clients do wrong, which is theirs to
+/// know and not the user's.
+fn log_warnings() {
+    let targets =
+        Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::ERROR);
+    let lines = tracing_subscriber::fmt::layer()
+        .compact()
+        .without_time()
+        .with_target(false)
+        .with_ansi(false)
+        .with_writer(std::io::stderr);
+    // Only a second subscriber in one process could fail, and this is the first.
+    let _ = tracing_subscriber::registry().with(lines.with_filter(targets)).try_init();
+}
+
+/// Says what to do about a fault of haft itself.
+fn report_panic(panic: &PanicHookInfo<'_>) {
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let place = panic.location().map_or_else(String::new, |location| format!(" at {location}"));
+    output::error(
+        &format!("haft {} is at fault{place}: {}", env!("CARGO_PKG_VERSION"), text.unwrap_or("?")),
+        Some("please report these lines and the command that you ran"),
+    );
+}

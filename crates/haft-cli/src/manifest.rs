@@ -1,0 +1,113 @@
+//! `haft.toml`, the manifest: found upwards from the working directory, read once, checked whole. What of it holds is
+//! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
+
+mod problem;
+mod read;
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use haft_contract::{RequirementSet, ToolId, sha256_hex};
+use haft_policy::Rule;
+use haft_tools::Profile;
+use serde::Deserialize;
+
+use crate::error::CommandError;
+use crate::preset::Preset;
+
+/// The manifest's file name.
+pub(crate) const FILE_NAME: &str = "haft.toml";
+/// Largest manifest, in bytes.
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
+/// Problems of a manifest that are listed at once.
+pub(crate) const MANIFEST_PROBLEMS_MAX: usize = 20;
+
+/// What a manifest says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Manifest {
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) profile: Option<Profile>,
+    pub(crate) preset: Option<Preset>,
+    pub(crate) tools: Option<Vec<ToolId>>,
+    pub(crate) requires: RequirementSet,
+    pub(crate) limits: ManifestLimits,
+    pub(crate) allow_network: Option<bool>,
+    pub(crate) permissions: Vec<Rule>,
+}
+
+/// The bounds that a manifest sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct ManifestLimits {
+    pub(crate) output_bytes: Option<usize>,
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// A manifest as it lies on disk. It is read once, so that what is judged, hashed and used is the same content.
+#[derive(Clone, Debug)]
+pub(crate) struct ManifestFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl ManifestFile {
+    /// Finds and reads the manifest that holds in `directory`: the nearest one, going up.
+    pub(crate) fn discover(directory: &Path) -> Result<Option<Self>, CommandError> {
+        let candidates = directory.ancestors().map(|ancestor| ancestor.join(FILE_NAME));
+        candidates.into_iter().find(|path| path.is_file()).map(|path| Self::read(&path)).transpose()
+    }
+
+    /// Reads the manifest at `path`.
+    pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
+        let unusable = |why: &dyn std::fmt::Display| {
+            CommandError::usage(format!("manifest {} cannot be read: {why}", path.display()))
+        };
+        let path = placed(path).map_err(|err| unusable(&err))?;
+        // Opening something else than a file, such as a FIFO, could wait for ever.
+        if !path.is_file() {
+            return Err(unusable(&"it is not a file"));
+        }
+        let file = std::fs::File::open(&path).map_err(|err| unusable(&err))?;
+        let mut text = String::new();
+        file.take(MANIFEST_BYTES_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(|err| unusable(&err))?;
+        if u64::try_from(text.len()).is_ok_and(|bytes| bytes > MANIFEST_BYTES_MAX) {
+            return Err(unusable(&format!("it has more than {MANIFEST_BYTES_MAX} bytes")));
+        }
+        Ok(Self { path, text })
+    }
+
+    /// Returns the path of the file in the canonical path of its directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the directory that the manifest is about; relative paths in it start there.
+    pub(crate) fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// Returns the SHA-256 of the content, in hexadecimal.
+    pub(crate) fn sha256(&self) -> String {
+        sha256_hex(self.text.as_bytes())
+    }
+
+    /// Returns what the manifest says, or everything that is wrong with it.
+    pub(crate) fn parse(&self) -> Result<Manifest, CommandError> {
+        read::read(&self.text).map_err(|problems| {
+            CommandError::usage(problem::report(&self.path, &self.text, problems))
+        })
+    }
+}
+
+/// Returns where a manifest lies. The file itself may be a link: that lends it a content but no other place, or else a
+/// stranger's link to a manifest that is trusted elsewhere would hold with all that is trusted there.
+fn placed(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Ok(directory.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! From the text of a manifest to what it says. Every key and every entry of a list is read by itself, so that one
+//! mistake does not hide the next.
+
+use std::path::PathBuf;
+
+use haft_contract::Variables;
+use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
+use haft_policy::{Rule, RuleScope, RuleSet};
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::Problem;
+use super::{Manifest, ManifestLimits};
+
+/// The keys of each section, in order. Entries of a list belong to the section of the list.
+const SECTIONS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "allow_network",
+            "limits",
+            "permissions",
+            "preset",
+            "profile",
+            "requires",
+            "root",
+            "roots",
+            "tools",
+        ],
+    ),
+    ("limits", &["output_bytes", "timeout_ms"]),
+    ("permissions", &["action", "match", "not_match", "pattern", "permission"]),
+    ("requires", &["capabilities", "fs", "net", "shell"]),
+    ("requires.fs", &["read", "write"]),
+    ("requires.net", &["hosts"]),
+    ("requires.shell", &["args", "cmd"]),
+];
+/// How far an unknown key may be from the known one that is suggested, in typing mistakes.
+const MISTAKES_MAX: usize = 2;
+
+type Value<'t> = Spanned<DeValue<'t>>;
+
+/// Returns what a text says, or everything that is wrong with it.
+pub(super) fn read(text: &str) -> Result<Manifest, Vec<Problem>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // What a broken text would mean is a guess, and its mistakes would be listed as mistakes of the user.
+        return Err(errors.iter().map(|err| problem_of(err, 0..0)).collect());
+    }
+    let mut reader = Reader::default();
+    let manifest = reader.manifest(table.into_inner());
+    if reader.problems.is_empty() { Ok(manifest) } else { Err(reader.problems) }
+}
+
+#[derive(Default)]
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn manifest(&mut self, table: DeTable<'_>) -> Manifest {
+        let mut manifest = Manifest::default();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if !self.knows("", name, key.span()) || !self.knows_below(name, value.get_ref()) {
+                continue;
+            }
+            match name {
+                "allow_network" => manifest.allow_network = self.one(value),
+                "limits" => manifest.limits = self.limits(value),
+                "permissions" => manifest.permissions = self.permissions(value),
+                "preset" => manifest.preset = self.one(value),
+                "profile" => manifest.profile = self.parsed(value),
+                "requires" => manifest.requires = self.one(value).unwrap_or_default(),
+                "root" => manifest.root = self.path(value),
+                "roots" => {
+                    let roots = self.list(value);
+                    manifest.roots = roots.into_iter().filter_map(|root| self.path(root)).collect();
+                }
+                "tools" => {
+                    let tools = self.list(value);
+                    manifest.tools =
+                        Some(tools.into_iter().filter_map(|id| self.one(id)).collect());
+                }
+                other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
+            }
+        }
+        manifest
+    }
+
+    fn limits(&mut self, value: Value<'_>) -> ManifestLimits {
+        let span_of = |key: &str| {
+            let table = value.get_ref().as_table();
+            table.and_then(|table| table.get(key)).map_or(value.span(), Spanned::span)
+        };
+        let (output_span, timeout_span) = (span_of("output_bytes"), span_of("timeout_ms"));
+        let limits: ManifestLimits = self.one(value).unwrap_or_default();
+        if limits.output_bytes.is_some_and(|bytes| bytes == 0 || bytes > OUTPUT_BYTES_MAX) {
+            let message =
+                format!("output_bytes: expected 1 to {OUTPUT_BYTES_MAX} bytes (OUTPUT_BYTES_MAX)");
+            self.problems.push(Problem { span: output_span, message });
+        }
+        if limits.timeout_ms.is_some_and(|timeout| timeout == 0 || timeout > TIMEOUT_MS_MAX) {
+            let message =
+                format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds (TIMEOUT_MS_MAX)");
+            self.problems.push(Problem { span: timeout_span, message });
+        }
+        limits
+    }
+
+    fn permissions(&mut self, value: Value<'_>) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        for entry in self.list(value) {
+            let span = entry.span();
+            let Some(rule) = self.one::<Rule>(entry) else { continue };
+            // What the variables stand for is not known yet, and nothing that is checked here depends on it.
+            match RuleSet::compile([(RuleScope::Manifest, rule.clone())], &Variables::default()) {
+                Ok(_) => rules.push(rule),
+                Err(err) => self.problems.push(Problem { span, message: err.to_string() }),
+            }
+        }
+        rules
+    }
+
+    fn path(&mut self, value: Value<'_>) -> Option<PathBuf> {
+        let span = value.span();
+        let path: PathBuf = self.one(value)?;
+        if path.as_os_str().is_empty() {
+            let message = "expected a directory, found an empty text".to_owned();
+            self.problems.push(Problem { span, message });
+            return None;
+        }
+        Some(path)
+    }
+
+    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        value: Value<'_>,
+    ) -> Option<T> {
+        let span = value.span();
+        let text: String = self.one(value)?;
+        let parsed = text.parse();
+        parsed
+            .map_err(|err: T::Err| self.problems.push(Problem { span, message: err.to_string() }))
+            .ok()
+    }
+
+    fn list<'t>(&mut self, value: Value<'t>) -> Vec<Value<'t>> {
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::Array(items) => items.into_iter().collect(),
+            other => {
+                let message = format!("expected a list, found {}", kind_of(&other));
+                self.problems.push(Problem { span, message });
+                Vec::new()
+            }
+        }
+    }
+
+    fn one<T: DeserializeOwned>(&mut self, value: Value<'_>) -> Option<T> {
+        let span = value.span();
+        let read = T::deserialize(value.into_deserializer());
+        read.map_err(|err| self.problems.push(problem_of(&err, span))).ok()
+    }
+
+    /// Reports every unknown key beneath a value; returns whether there is none.
+    fn knows_below(&mut self, section: &str, value: &DeValue<'_>) -> bool {
+        let mut all = true;
+        if let Some(items) = value.as_array() {
+            for item in items {
+                all &= self.knows_below(section, item.get_ref());
+            }
+        }
+        if let Some(table) = value.as_table() {
+            for (key, value) in table {
+                let name = key.get_ref().as_ref();
+                all &= self.knows(section, name, key.span());
+                all &= self.knows_below(&format!("{section}.{name}"), value.get_ref());
+            }
+        }
+        all
+    }
+
+    /// Reports a key that its section does not have. Places that are no section are left to their own types.
+    fn knows(&mut self, section: &str, key: &str, span: std::ops::Range<usize>) -> bool {
+        let Some((_, keys)) = SECTIONS.iter().find(|(name, _)| *name == section) else {
+            return true;
+        };
+        if keys.contains(&key) {
+            return true;
+        }
+        let distance = |known: &&&str| strsim::osa_distance(key, known);
+        let nearest =
+            keys.iter().min_by_key(distance).filter(|known| distance(known) <= MISTAKES_MAX);
+        let advice = match nearest {
+            Some(known) => format!("did you mean {known:?}?"),
+            None => format!("expected one of {}", keys.join(", ")),
+        };
+        self.problems.push(Problem { span, message: format!("unknown key {key:?}: {advice}") });
+        false
+    }
+}
+
+/// Returns the complaint of the reader of TOML; `whole` is where it is about if it does not say.
+fn problem_of(err: &toml::de::Error, whole: std::ops::Range<usize>) -> Problem {
+    Problem { span: err.span().unwrap_or(whole), message: in_words(err.message()) }
+}
+
+/// Says in words of TOML what is said in words of Rust.
+fn in_words(message: &str) -> String {
+    let Some((found, expected)) = message.split_once(", expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "u64" | "usize" => "a whole number",
+        "path string" | "a string" => "a text",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        structure if structure.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
+}
+
+fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

@@ -1,0 +1,377 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn parse(text: &str) -> Result<Manifest, String> {
+    let path = Path::new("haft.toml");
+    read::read(text).map_err(|problems| problem::report(path, text, problems))
+}
+
+fn check_problems(text: &str, expect: &Expect) {
+    expect.assert_eq(&parse(text).expect_err("the manifest has problems"));
+}
+
+#[test]
+fn an_empty_manifest_says_nothing() {
+    assert_eq!(parse(""), Ok(Manifest::default()));
+    assert_eq!(parse("# nothing\n"), Ok(Manifest::default()));
+}
+
+#[test]
+fn everything_can_be_said() {
+    let manifest = parse(
+        r#"
+root = "src"
+roots = ["../shared"]
+profile = "smithers"
+preset = "read-only"
+tools = ["read", "shop.order"]
+allow_network = true
+limits = { output_bytes = 1, timeout_ms = 2 }
+[requires.fs]
+read = ["{user-data}/notes/**"]
+[[permissions]]
+permission = "bash"
+pattern = "git status"
+action = "allow"
+match = ["git status --short"]
+"#,
+    );
+    expect![[r#"
+        Manifest {
+            root: Some(
+                "src",
+            ),
+            roots: [
+                "../shared",
+            ],
+            profile: Some(
+                Smithers,
+            ),
+            preset: Some(
+                ReadOnly,
+            ),
+            tools: Some(
+                [
+                    ToolId(
+                        "read",
+                    ),
+                    ToolId(
+                        "shop.order",
+                    ),
+                ],
+            ),
+            requires: RequirementSet {
+                fs: FsRequirement {
+                    read: [
+                        "{user-data}/notes/**",
+                    ],
+                    write: [],
+                },
+                net: NetRequirement {
+                    hosts: [],
+                },
+                shell: [],
+                capabilities: [],
+            },
+            limits: ManifestLimits {
+                output_bytes: Some(
+                    1,
+                ),
+                timeout_ms: Some(
+                    2,
+                ),
+            },
+            allow_network: Some(
+                true,
+            ),
+            permissions: [
+                Rule {
+                    permission: "bash",
+                    pattern: "git status",
+                    action: Allow,
+                    match_examples: [
+                        "git status --short",
+                    ],
+                    not_match_examples: [],
+                },
+            ],
+        }
+    "#]]
+    .assert_debug_eq(&manifest.unwrap());
+}
+
+#[test]
+fn unknown_keys_are_all_named_with_the_nearest_known_one() {
+    check_problems(
+        r#"
+allow_netwrok = true
+colour = "red"
+[limits]
+timeout = 5
+timeoutms = 5
+[requires.fs]
+raed = []
+[[permissions]]
+permision = "bash"
+"#,
+        &expect![[r#"
+            manifest haft.toml has 6 problems
+
+            haft.toml:2:1: unknown key "allow_netwrok": did you mean "allow_network"?
+              |
+            2 | allow_netwrok = true
+              | ^^^^^^^^^^^^^
+
+            haft.toml:3:1: unknown key "colour": expected one of allow_network, limits, permissions, preset, profile, requires, root, roots, tools
+              |
+            3 | colour = "red"
+              | ^^^^^^
+
+            haft.toml:5:1: unknown key "timeout": expected one of output_bytes, timeout_ms
+              |
+            5 | timeout = 5
+              | ^^^^^^^
+
+            haft.toml:6:1: unknown key "timeoutms": did you mean "timeout_ms"?
+              |
+            6 | timeoutms = 5
+              | ^^^^^^^^^
+
+            haft.toml:8:1: unknown key "raed": did you mean "read"?
+              |
+            8 | raed = []
+              | ^^^^
+
+            haft.toml:10:1: unknown key "permision": did you mean "permission"?
+               |
+            10 | permision = "bash"
+               | ^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn wrong_kinds_are_all_named() {
+    check_problems(
+        r#"
+allow_network = "yes"
+root = 3
+roots = "a"
+tools = ["read", 4, "Read"]
+profile = "smith"
+preset = "workspce"
+limits = 5
+permissions = [{ permission = "bash", action = "permit" }, 7, {}]
+requires = { fs = [] }
+"#,
+        &expect![[r#"
+            manifest haft.toml has 11 problems
+
+            haft.toml:2:17: invalid type: string "yes", expected true or false
+              |
+            2 | allow_network = "yes"
+              |                 ^^^^^
+
+            haft.toml:3:8: invalid type: integer `3`, expected a text
+              |
+            3 | root = 3
+              |        ^
+
+            haft.toml:4:9: expected a list, found a text
+              |
+            4 | roots = "a"
+              |         ^^^
+
+            haft.toml:5:18: invalid type: integer `4`, expected a text
+              |
+            5 | tools = ["read", 4, "Read"]
+              |                  ^
+
+            haft.toml:5:21: tool id "Read" is not valid: expected lower-case words of letters, digits and underscores, joined by dots, starting with a letter, at most 64 characters
+              |
+            5 | tools = ["read", 4, "Read"]
+              |                     ^^^^^^
+
+            haft.toml:6:11: unknown profile "smith": expected "contract" or "smithers"
+              |
+            6 | profile = "smith"
+              |           ^^^^^^^
+
+            haft.toml:7:10: unknown variant `workspce`, expected one of `read-only`, `ask`, `workspace`, `full`
+              |
+            7 | preset = "workspce"
+              |          ^^^^^^^^^^
+
+            haft.toml:8:10: invalid type: integer `5`, expected a table
+              |
+            8 | limits = 5
+              |          ^
+
+            haft.toml:9:48: unknown variant `permit`, expected one of `allow`, `ask`, `deny`
+              |
+            9 | permissions = [{ permission = "bash", action = "permit" }, 7, {}]
+              |                                                ^^^^^^^^
+
+            haft.toml:9:60: invalid type: integer `7`, expected a table
+              |
+            9 | permissions = [{ permission = "bash", action = "permit" }, 7, {}]
+              |                                                            ^
+
+            haft.toml:9:63: missing field `permission`
+              |
+            9 | permissions = [{ permission = "bash", action = "permit" }, 7, {}]
+              |                                                               ^^
+        "#]],
+    );
+}
+
+#[test]
+fn bounds_are_named_and_hold_at_the_bound() {
+    let text = |bytes: usize, timeout: u64| {
+        format!("[limits]\noutput_bytes = {bytes}\ntimeout_ms = {timeout}\n")
+    };
+    assert!(parse(&text(10_485_760, 3_600_000)).is_ok());
+    assert!(parse(&text(1, 1)).is_ok());
+    check_problems(
+        &text(10_485_761, 3_600_001),
+        &expect![[r#"
+        manifest haft.toml has 2 problems
+
+        haft.toml:2:16: output_bytes: expected 1 to 10485760 bytes (OUTPUT_BYTES_MAX)
+          |
+        2 | output_bytes = 10485761
+          |                ^^^^^^^^
+
+        haft.toml:3:14: timeout_ms: expected 1 to 3600000 milliseconds (TIMEOUT_MS_MAX)
+          |
+        3 | timeout_ms = 3600001
+          |              ^^^^^^^
+    "#]],
+    );
+    check_problems(
+        &text(0, 0),
+        &expect![[r#"
+        manifest haft.toml has 2 problems
+
+        haft.toml:2:16: output_bytes: expected 1 to 10485760 bytes (OUTPUT_BYTES_MAX)
+          |
+        2 | output_bytes = 0
+          |                ^
+
+        haft.toml:3:14: timeout_ms: expected 1 to 3600000 milliseconds (TIMEOUT_MS_MAX)
+          |
+        3 | timeout_ms = 0
+          |              ^
+    "#]],
+    );
+}
+
+#[test]
+fn rules_are_checked_with_their_examples() {
+    check_problems(
+        r#"
+[[permissions]]
+permission = "bash"
+pattern = "git push"
+match = ["git pull"]
+
+[[permissions]]
+permission = "fs.read"
+pattern = "~/notes"
+action = "deny"
+"#,
+        &expect![[r#"
+            manifest haft.toml has 2 problems
+
+            haft.toml:2:1: manifest rule `ask bash "git push"`: its match example "git pull" does not match the pattern
+              |
+            2 | [[permissions]]
+              | ^^^^^^^^^^^^^^^
+
+            haft.toml:7:1: manifest rule `deny fs.read "~/notes"`: pattern "~/notes" cannot be used: ~ is not expanded: write an absolute path, or [~] for a name that begins so
+              |
+            7 | [[permissions]]
+              | ^^^^^^^^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn broken_toml_is_shown_where_it_breaks() {
+    check_problems(
+        "root = \"a\ntools = [\n",
+        &expect![[r#"
+        manifest haft.toml has 2 problems
+
+        haft.toml:1:10: invalid basic string, expected `"`
+          |
+        1 | root = "a
+          |          ^
+
+        haft.toml:2:10: unclosed array, expected `]`
+          |
+        2 | tools = [
+          |          ^
+    "#]],
+    );
+    check_problems(
+        "root = \"a\"\nroot = \"b\"\n",
+        &expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:1: duplicate key
+          |
+        2 | root = "b"
+          | ^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_stranger_wrote_cannot_control_the_terminal() {
+    let report = parse("\"a\u{9b}31mb\" = 1 # \u{85}\u{202e}\n").unwrap_err();
+    assert!(
+        !report.chars().any(|character| character.is_control() && character != '\n'),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn many_problems_are_counted() {
+    let text: String = (0..25).map(|number| format!("key_{number} = 1\n")).collect();
+    let report = parse(&text).unwrap_err();
+    assert!(report.starts_with("manifest haft.toml has 25 problems\n"), "{report}");
+    assert!(report.ends_with("\nand 5 more\n"), "{report}");
+    assert_eq!(report.matches("unknown key").count(), 20);
+}
+
+#[test]
+fn only_a_file_of_bounded_size_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE_NAME);
+    let write = |bytes: u64| {
+        let text = format!("#{}", "a".repeat(usize::try_from(bytes).unwrap() - 1));
+        std::fs::write(&path, text).unwrap();
+    };
+    write(MANIFEST_BYTES_MAX);
+    assert!(ManifestFile::read(&path).is_ok());
+    write(MANIFEST_BYTES_MAX + 1);
+    let err = ManifestFile::read(&path).unwrap_err();
+    assert!(err.message.ends_with("it has more than 1048576 bytes"), "{}", err.message);
+    let err = ManifestFile::read(directory.path()).unwrap_err();
+    assert!(err.message.ends_with("it is not a file"), "{}", err.message);
+}
+
+#[test]
+fn the_nearest_manifest_is_found_going_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let deep = directory.path().join("a/b/c");
+    std::fs::create_dir_all(&deep).unwrap();
+    std::fs::write(directory.path().join("a").join(FILE_NAME), "").unwrap();
+    let found = ManifestFile::discover(&deep).unwrap().unwrap();
+    assert_eq!(found.directory(), directory.path().canonicalize().unwrap().join("a"));
+    std::fs::write(deep.join(FILE_NAME), "root = 3").unwrap();
+    let found = ManifestFile::discover(&deep).unwrap().unwrap();
+    assert_eq!(found.directory(), deep.canonicalize().unwrap());
+}

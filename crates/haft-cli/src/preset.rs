@@ -1,0 +1,63 @@
+//! Which preset of rules holds where no other rule does. The presets themselves are manifests of the policy crate;
+//! nothing here knows what one allows.
+
+use clap::ValueEnum;
+use haft_policy::{PRESETS, Rule};
+use serde::Deserialize;
+
+/// A preset, in the order of how much it allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Preset {
+    /// Read files inside the roots, change nothing
+    ReadOnly,
+    /// Read files inside the roots, ask about everything else
+    Ask,
+    /// Read, write and edit files inside the roots, ask about everything else
+    #[default]
+    Workspace,
+    /// Allow everything
+    Full,
+}
+
+#[derive(Deserialize)]
+struct PresetManifest {
+    permissions: Vec<Rule>,
+}
+
+impl Preset {
+    /// Returns the name as it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Ask => "ask",
+            Self::Workspace => "workspace",
+            Self::Full => "full",
+        }
+    }
+
+    /// Returns the preset's rules.
+    pub(crate) fn rules(self) -> Vec<Rule> {
+        let (_, text) = PRESETS
+            .iter()
+            .find(|(name, _)| *name == self.name())
+            .expect("a test checks that the policy crate has every preset");
+        let manifest: PresetManifest =
+            toml::from_str(text).expect("a test checks that every preset can be read");
+        manifest.permissions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_can_be_read_and_none_is_forgotten() {
+        let presets = Preset::value_variants();
+        assert_eq!(presets.len(), PRESETS.len());
+        for preset in presets {
+            assert!(!preset.rules().is_empty(), "{preset:?}");
+        }
+    }
+}

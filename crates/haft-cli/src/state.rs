@@ -1,0 +1,126 @@
+//! The user's state directory: the journal, the sidecars of sessions and what was trusted. It lies outside every
+//! workspace, so that what works in one cannot rewrite what is known about it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::error::CommandError;
+
+/// How long the cut outputs of a session stay after its last one, in days.
+pub(crate) const SIDECARS_KEPT_DAYS: u64 = 7;
+/// Old sessions that one start removes.
+pub(crate) const SESSIONS_SWEPT_MAX: usize = 16;
+
+/// Where haft keeps what outlives a process.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    directory: PathBuf,
+}
+
+impl State {
+    /// Finds the directory from the environment of this process; makes nothing.
+    pub(crate) fn locate() -> Result<Self, CommandError> {
+        let variable = |name: &str| std::env::var_os(name);
+        let found = directory(variable, std::env::home_dir()).ok_or_else(|| {
+            CommandError::usage(
+                "there is no home directory to keep the journal in: expected HOME to be set",
+            )
+            .hint("export HAFT_STATE_DIR=/path/to/a/directory")
+        })?;
+        let directory = std::path::absolute(&found).map_err(|err| {
+            CommandError::usage(format!(
+                "state directory {} cannot be used: {err}",
+                found.display()
+            ))
+        })?;
+        Ok(Self { directory })
+    }
+
+    /// Returns the directory itself.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the journal that is used unless another one is named.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.directory.join("journal.sqlite")
+    }
+
+    /// Returns where sessions keep their cut outputs, a directory each.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.directory.join("sessions")
+    }
+
+    /// Returns where it is recorded which manifests were trusted.
+    pub(crate) fn trust(&self) -> PathBuf {
+        self.directory.join("trust")
+    }
+
+    /// Removes sidecars that nobody came for. Failing costs only space, so it is not reported.
+    pub(crate) fn sweep_sessions(&self, now: SystemTime) {
+        let Ok(entries) = std::fs::read_dir(self.sessions()) else { return };
+        let kept = Duration::from_secs(SIDECARS_KEPT_DAYS * 24 * 60 * 60);
+        let is_old = |entry: &std::fs::DirEntry| {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified());
+            changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > kept))
+        };
+        for entry in entries.flatten().filter(is_old).take(SESSIONS_SWEPT_MAX) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn directory(
+    variable: impl Fn(&str) -> Option<OsString>,
+    home: Option<PathBuf>,
+) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("HAFT_STATE_DIR")
+        // The XDG specification wants a relative path there to be ignored.
+        .or_else(|| Some(set("XDG_STATE_HOME").filter(|path| path.is_absolute())?.join("haft")))
+        .or_else(|| Some(home?.join(".local/state/haft")))
+}
+
+/// Returns the directory of the user's data, which `{user-data}` in patterns stands for.
+pub(crate) fn user_data() -> Option<PathBuf> {
+    let set = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let set = set.filter(|path| path.is_absolute());
+    set.or_else(|| Some(std::env::home_dir()?.join(".local/share")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_variable_wins() {
+        let check = |variables: &[(&str, &str)], expect: &str| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let found = directory(variable, Some(PathBuf::from("/home/ada")));
+            assert_eq!(found, Some(PathBuf::from(expect)));
+        };
+        check(&[], "/home/ada/.local/state/haft");
+        check(&[("XDG_STATE_HOME", "/state")], "/state/haft");
+        check(&[("XDG_STATE_HOME", "state")], "/home/ada/.local/state/haft");
+        check(&[("XDG_STATE_HOME", "/state"), ("HAFT_STATE_DIR", "/mine")], "/mine");
+        check(&[("HAFT_STATE_DIR", "")], "/home/ada/.local/state/haft");
+        assert_eq!(directory(|_| None, None), None);
+    }
+
+    #[test]
+    fn only_old_sessions_are_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State { directory: directory.path().to_owned() };
+        let session = state.sessions().join("session_1");
+        std::fs::create_dir_all(&session).unwrap();
+        let days = |count: u64| SystemTime::now() + Duration::from_secs(count * 24 * 60 * 60);
+        state.sweep_sessions(days(SIDECARS_KEPT_DAYS - 1));
+        assert!(session.exists());
+        state.sweep_sessions(days(SIDECARS_KEPT_DAYS + 1));
+        assert!(!session.exists());
+    }
+}

@@ -1,0 +1,83 @@
+//! What a manifest asks for beyond the defaults, in words and taken apart from the rest. A manifest that nobody trusted
+//! keeps the rest: whoever writes into a workspace may narrow what is allowed there, not widen it.
+
+use std::path::Path;
+
+use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
+use haft_policy::Action;
+use serde::Serialize;
+
+use crate::manifest::Manifest;
+use crate::preset::Preset;
+
+/// A manifest taken apart.
+pub(crate) struct Parted {
+    /// What holds whether somebody trusted the manifest or not.
+    pub(crate) narrow: Manifest,
+    /// What holds only if somebody did, in the words of the manifest.
+    pub(crate) widenings: Vec<String>,
+}
+
+/// Takes a manifest that lies in `directory` apart.
+pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
+    let mut widenings = Vec::new();
+    let mut narrow = manifest;
+    part_roots(&mut narrow, directory, &mut widenings);
+    if let Some(preset) = narrow.preset.filter(|preset| *preset > Preset::default()) {
+        widenings.push(format!("preset = {:?}", preset.name()));
+        narrow.preset = None;
+    }
+    if narrow.allow_network == Some(true) {
+        widenings.push("allow_network = true".to_owned());
+        narrow.allow_network = None;
+    }
+    if let Some(bytes) = narrow.limits.output_bytes.filter(|bytes| *bytes > OUTPUT_BYTES_DEFAULT) {
+        widenings.push(format!("limits.output_bytes = {bytes}"));
+        narrow.limits.output_bytes = None;
+    }
+    if let Some(timeout) = narrow.limits.timeout_ms.filter(|timeout| *timeout > TIMEOUT_MS_DEFAULT)
+    {
+        widenings.push(format!("limits.timeout_ms = {timeout}"));
+        narrow.limits.timeout_ms = None;
+    }
+    let requires = std::mem::take(&mut narrow.requires);
+    if !requires.is_empty() {
+        widenings.push(format!("requires = {}", json(&requires)));
+    }
+    narrow.permissions.retain(|rule| {
+        let widens = rule.action == Action::Allow;
+        if widens {
+            widenings.push(rule.to_string());
+        }
+        !widens
+    });
+    Parted { narrow, widenings }
+}
+
+/// A root inside the manifest's own directory adds nothing to what the directory is by itself.
+fn part_roots(manifest: &mut Manifest, directory: &Path, widenings: &mut Vec<String>) {
+    if let Some(root) = manifest.root.take_if(|root| !lies_within(directory, root)) {
+        widenings.push(format!("root = {root:?}"));
+    }
+    manifest.roots.retain(|root| {
+        let within = lies_within(directory, root);
+        if !within {
+            widenings.push(format!("roots = [{root:?}]"));
+        }
+        within
+    });
+}
+
+/// Returns whether a path of the manifest leads, all links followed, to a place inside the directory. One that leads
+/// nowhere is inside nothing.
+fn lies_within(directory: &Path, path: &Path) -> bool {
+    let canonical = directory.join(path).canonicalize();
+    canonical.is_ok_and(|place| place.starts_with(directory))
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|err| format!("({err})"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+use std::fs;
+
+use crate::manifest::ManifestFile;
+
+use super::*;
+
+struct Case {
+    directory: tempfile::TempDir,
+}
+
+impl Case {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir_all(directory.path().join("project/sub")).unwrap();
+        fs::create_dir(directory.path().join("other")).unwrap();
+        std::os::unix::fs::symlink("../other", directory.path().join("project/link")).unwrap();
+        Self { directory }
+    }
+
+    fn part(&self, text: &str) -> Parted {
+        let path = self.directory.path().join("project/haft.toml");
+        fs::write(&path, text).unwrap();
+        let file = ManifestFile::read(&path).unwrap();
+        part(file.parse().unwrap(), file.directory())
+    }
+}
+
+#[test]
+fn what_widens_is_named_and_taken_out() {
+    let case = Case::new();
+    let check = |text: &str, expect: &[&str]| {
+        let parted = case.part(text);
+        assert_eq!(parted.widenings, expect, "{text}");
+        assert_eq!(parted.narrow, Manifest::default(), "{text}");
+    };
+    check("preset = \"full\"", &["preset = \"full\""]);
+    check("allow_network = true", &["allow_network = true"]);
+    check("limits.output_bytes = 200001", &["limits.output_bytes = 200001"]);
+    check("limits.timeout_ms = 60001", &["limits.timeout_ms = 60001"]);
+    check("requires.net.hosts = [\"a.b\"]", &["requires = {\"net\":{\"hosts\":[\"a.b\"]}}"]);
+    check("permissions = [{ permission = \"*\", action = \"allow\" }]", &["allow * \"*\""]);
+    for root in ["/", "..", "../other", "link", "sub/../..", "missing"] {
+        check(&format!("root = {root:?}"), &[&format!("root = {root:?}")]);
+        check(&format!("roots = [{root:?}]"), &[&format!("roots = [{root:?}]")]);
+    }
+}
+
+#[test]
+fn what_narrows_holds_anyway() {
+    let case = Case::new();
+    let check = |text: &str| {
+        let parted = case.part(text);
+        assert_eq!(parted.widenings, Vec::<String>::new(), "{text}");
+        assert_ne!(parted.narrow, Manifest::default(), "{text}");
+    };
+    check("preset = \"read-only\"");
+    check("preset = \"ask\"");
+    check("preset = \"workspace\"");
+    check("allow_network = false");
+    check("limits.output_bytes = 200000");
+    check("limits.timeout_ms = 60000");
+    check("root = \"sub\"");
+    check("roots = [\"sub\", \".\"]");
+    check("profile = \"smithers\"");
+    check("tools = [\"read\"]");
+    check(
+        "permissions = [{ permission = \"fs.read\", pattern = \"secrets/**\", action = \"deny\" }]",
+    );
+    check("permissions = [{ permission = \"fs.write\" }]");
+}

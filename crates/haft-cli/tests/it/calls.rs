@@ -1,0 +1,471 @@
+//! `haft call`: every tool once, every way to give an input, every exit status.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use crate::world::World;
+
+fn check(args: &[&str], expect: &Expect) {
+    let args: Vec<&str> = ["call"].iter().chain(args).copied().collect();
+    World::with_files().check(&args, expect);
+}
+
+#[test]
+fn read() {
+    check(
+        &["read", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    check(
+        &["read", r#"{"path":"notes.txt","start_line":2,"end_line":2}"#],
+        &expect![[r#"
+        two
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn write() {
+    let world = World::with_files();
+    world.check(
+        &["call", "write", r#"{"path":"a/b.txt","content":"x\n"}"#],
+        &expect![[r#"
+        ok
+        --- status 0
+    "#]],
+    );
+    assert_eq!(world.read("work/a/b.txt"), "x\n");
+}
+
+#[test]
+fn edit() {
+    let world = World::with_files();
+    let input = r#"{"path":"notes.txt","old_string":"two","new_string":"2"}"#;
+    world.check(
+        &["call", "edit", input],
+        &expect![[r#"
+        {"first_changed_line":2,"replacements":1}
+        --- status 0
+    "#]],
+    );
+    assert_eq!(world.read("work/notes.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn glob_and_grep() {
+    check(
+        &["glob", r#"{"pattern":"**/*.rs"}"#],
+        &expect![[r#"
+        src/main.rs
+        --- status 0
+    "#]],
+    );
+    check(
+        &["grep", r#"{"pattern":"two"}"#],
+        &expect![[r#"
+        notes.txt:2:two
+        src/main.rs:2:    println!("two");
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn todo() {
+    check(
+        &["todo", r#"{"todos":[{"content":"test","status":"pending"}]}"#],
+        &expect![[r#"
+        {"todos":[{"content":"test","status":"pending"}]}
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn apply_patch() {
+    let world = World::with_files();
+    let patch = "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
+    let input = serde_json::json!({ "patch": patch }).to_string();
+    world.check(
+        &["call", "apply_patch", &input],
+        &expect![[r#"
+        {"files":[{"operation":"modify","path":"notes.txt"}],"status":"ok"}
+        --- status 0
+    "#]],
+    );
+    assert_eq!(world.read("work/notes.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn bash_is_refused_until_it_is_allowed() {
+    check(
+        &["bash", r#"{"cmd":"ls"}"#],
+        &expect![[r#"
+        --- stderr
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+
+        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--allow", "bash", "bash", r#"{"cmd":"ls"}"#],
+        &expect![[r#"
+        notes.txt
+        src
+        --- status 0
+    "#]],
+    );
+    check(
+        &["--allow", "bash", "bash", r#"{"cmd":"ls; exit 7"}"#],
+        &expect![[r#"
+        --- stderr
+        error: bash exited with status 7
+        notes.txt
+        src
+        --- status 1
+    "#]],
+    );
+}
+
+#[test]
+fn envelopes_are_json_whatever_happened() {
+    check(
+        &["--json", "read", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
+        {"type":"output","data":"one\ntwo\nthree\n","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1"}}
+        --- status 0
+    "#]],
+    );
+    check(
+        &["--json", "bash", r#"{"cmd":"ls"}"#],
+        &expect![[r#"
+        {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED"}}
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--json", "--allow", "bash", "bash", r#"{"cmd":"echo a; exit 7"}"#],
+        &expect![[r#"
+        {"type":"error","error_text":"bash exited with status 7\na\n","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"TOOL_COMMAND_FAILED","exit_code":7,"enforced":{"filesystem":"none","network":"none","processes":"cooperative","system_calls":"none","resources":"none"}}}
+        --- status 1
+    "#]],
+    );
+}
+
+#[test]
+fn smithers() {
+    check(
+        &["--profile", "smithers", "read", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    check(
+        &["--profile", "smithers", "glob", r#"{"pattern":"*"}"#],
+        &expect![[r#"
+        --- stderr
+        error: no tool is called "glob": list the tools to see what there is
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+    check(
+        &["--profile", "smithers", "read", r#"{"path":"../x"}"#],
+        &expect![[r#"
+        --- stderr
+        error: path "../x" is outside the root: use a path relative to the root
+        --- status 3
+    "#]],
+    );
+}
+
+#[test]
+fn inputs_come_from_files_and_standard_input() {
+    let world = World::with_files();
+    world.write("work/input.json", r#"{"path": "notes.txt", "start_line": 3}"#);
+    world.check(
+        &["call", "read", "@input.json"],
+        &expect![[r#"
+        three
+        --- status 0
+    "#]],
+    );
+    world.check_with_input(
+        &["call", "read", "-"],
+        r#"{"path":"notes.txt"}"#,
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &["call", "read", "@missing.json"],
+        &expect![[r#"
+        --- stderr
+        error: input missing.json cannot be read: No such file or directory (os error 2)
+        --- status 2
+    "#]],
+    );
+    world.check_with_input(
+        &["call", "read", "-"],
+        "{\n  \"path\": notes\n}",
+        &expect![[r#"
+        --- stderr
+        error: standard input is not JSON: expected ident at line 2 column 12
+
+        hint: haft tools show read
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["call", "read", "{"],
+        &expect![[r#"
+        --- stderr
+        error: the input is not JSON: EOF while parsing an object at line 1 column 1
+
+        hint: haft tools show read
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_called_is_a_matter_of_usage() {
+    check(
+        &["raed", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
+        --- stderr
+        error: no tool is called "raed": did you mean read?
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read"],
+        &expect![[r#"
+        --- stderr
+        error: invalid input for read: path: required, but missing
+
+        hint: haft tools show read
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read", r#"{"pth":1,"path":2}"#],
+        &expect![[r#"
+        --- stderr
+        error: invalid input for read: path: expected string, found 2; pth: no such parameter
+
+        hint: haft tools show read
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read", r#"{"path":"notes.txt"}"#, "--attempt", "0"],
+        &expect![[r#"
+        --- stderr
+        error: attempt "0" is not valid: expected 1 to 128 letters, digits and the characters . _ - :
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read", r#"{"path":"notes.txt"}"#, "--run", "a b"],
+        &expect![[r#"
+        --- stderr
+        error: run "a b" is not valid: expected 1 to 128 letters, digits and the characters . _ - :
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn settings_that_are_not_usable_are_a_matter_of_usage() {
+    check(
+        &["read", "--allow", "raed"],
+        &expect![[r#"
+        --- stderr
+        error: --allow: no tool is called "raed": did you mean read?
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read", "--tools", "raed,grep"],
+        &expect![[r#"
+            --- stderr
+            error: tools: no tool is called "raed": did you mean read?
+            --- status 2
+        "#]],
+    );
+    check(
+        &["read", "--timeout-ms", "3600001"],
+        &expect![[r#"
+        --- stderr
+        error: invalid value '3600001' for '--timeout-ms <MS>': 3600001 is not in 1..=3600000
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read", "--preset", "none"],
+        &expect![[r#"
+        --- stderr
+        error: invalid value 'none' for '--preset <PRESET>'
+          [possible values: read-only, ask, workspace, full]
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+    check(
+        &["read", "--root", "missing"],
+        &expect![[r#"
+        --- stderr
+        error: root "/world/work/missing" cannot be used: /world/work/missing does not exist
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_leads_out_is_refused() {
+    check(
+        &["read", r#"{"path":"/etc/hostname"}"#],
+        &expect![[r#"
+        --- stderr
+        error: path "/etc/hostname" is outside the workspace: use a path within /world/work
+        --- status 3
+    "#]],
+    );
+    check(
+        &["read", r#"{"path":"../home"}"#],
+        &expect![[r#"
+        --- stderr
+        error: path "../home" is outside the root: use a path relative to the root
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--allow", "bash", "bash", r#"{"cmd":"curl a.b"}"#],
+        &expect![[r#"
+        --- stderr
+        error: curl uses the network, which is off; work offline, or ask for the network to be allowed
+
+        hint: haft call --allow-network --allow bash bash '{"cmd":"curl a.b"}'
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--allow", "bash", "bash", r#"{"cmd":"git push"}"#],
+        &expect![[r#"
+        --- stderr
+        error: git with "push" talks to a remote, and the network is off; use local git commands, or ask for the network to be allowed
+
+        hint: haft call --allow-network --allow bash bash '{"cmd":"git push"}'
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--preset", "read-only", "write", r#"{"path":"a","content":""}"#],
+        &expect![[r#"
+        --- stderr
+        error: write is denied fs.write of "a": the preset rule `deny fs.write "*"` decides; the rule `allow write "a"` would allow it
+
+        hint: haft call --allow write --preset read-only write '{"path":"a","content":""}'
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--tools", "read", "write", r#"{"path":"a","content":""}"#],
+        &expect![[r#"
+        --- stderr
+        error: no tool is called "write": list the tools to see what there is
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_fails_says_why() {
+    check(
+        &["read", r#"{"path":"note.txt"}"#],
+        &expect![[r#"
+        --- stderr
+        error: path "note.txt" does not exist: did you mean notes.txt?
+        --- status 1
+    "#]],
+    );
+    check(
+        &["read", r#"{"path":"src"}"#],
+        &expect![[r#"
+        --- stderr
+        error: path "src" is a directory, not a file; it contains main.rs
+        --- status 1
+    "#]],
+    );
+}
+
+#[test]
+fn the_environment_of_commands_is_a_chosen_one() {
+    let world = World::with_files();
+    let mut command = world.haft(&["call", "--allow", "bash", "bash", r#"{"cmd":"env"}"#]);
+    command.env("LC_ALL", "C").env("API_KEY", "secret").env("HAFT_ALLOW_NETWORK", "no");
+    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let mut names: Vec<&str> =
+        output.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["HAFT_IDEMPOTENCY_KEY", "HAFT_TASK_KEY", "HOME", "LC_ALL", "PATH", "TZ"]);
+}
+
+#[test]
+fn a_cut_output_can_be_read_after_the_command() {
+    let world = World::with_files();
+    let args = ["call", "--allow", "bash", "--output-bytes", "1000", "--json", "bash"];
+    let input = r#"{"cmd":"seq 100000"}"#;
+    let args: Vec<&str> = args.into_iter().chain([input]).collect();
+    let envelope = world.json(&args);
+    assert_eq!(envelope["metadata"]["truncated"], true);
+    let path = envelope["metadata"]["output_path"].as_str().unwrap();
+    assert!(path.starts_with(&*world.path("state/sessions").to_string_lossy()), "{path}");
+    assert_eq!(fs::read_to_string(path).unwrap().lines().last(), Some("100000"));
+}
+
+#[test]
+fn calls_of_one_run_are_numbered_on() {
+    let world = World::with_files();
+    for _ in 0..2 {
+        world.run(&["call", "read", r#"{"path":"notes.txt"}"#, "--run", "r1", "--node", "n"]);
+    }
+    let input = r#"{"path":"notes.txt"}"#;
+    let args = ["call", "read", input, "--run", "r1", "--iteration", "2", "--attempt", "3"];
+    world.run(&args);
+    world.check(
+        &["runs", "show", "r1"],
+        &expect![[r#"
+        CALL        TOOL  STATUS     STARTED                   MS  CODE  INPUT
+        main/2/3/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+        n/0/1/1     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+        n/0/1/2     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+        --- status 0
+    "#]],
+    );
+}

@@ -1,0 +1,203 @@
+//! `haft.toml`, flags and environment: what is found, what comes first, and what is said of mistakes.
+
+use expect_test::expect;
+
+use crate::world::World;
+
+const READ: [&str; 3] = ["call", "read", r#"{"path":"notes.txt"}"#];
+
+#[test]
+fn the_nearest_manifest_decides_where_the_root_is() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "");
+    let mut command = world.haft(&READ);
+    world.check_command(
+        command.current_dir(world.path("work/src")),
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    world.write("work/src/haft.toml", "");
+    let mut command = world.haft(&READ);
+    world.check_command(
+        command.current_dir(world.path("work/src")),
+        &expect![[r#"
+        --- stderr
+        error: path "notes.txt" does not exist: use glob to find it
+        --- status 1
+    "#]],
+    );
+}
+
+#[test]
+fn flags_come_before_the_environment_and_that_before_the_manifest() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "tools = [\"read\"]\nprofile = \"contract\"\n");
+    let list = |args: &[&str], variable: Option<(&str, &str)>| {
+        let args: Vec<&str> = ["tools", "list"].iter().chain(args).copied().collect();
+        let mut command = world.haft(&args);
+        command.envs(variable);
+        let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let ids = output.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+        ids.map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(list(&[], None), "read");
+    assert_eq!(list(&[], Some(("HAFT_TOOLS", "grep,glob"))), "glob grep");
+    assert_eq!(list(&[], Some(("HAFT_TOOLS", ""))), "read");
+    assert_eq!(list(&["--tools", "edit"], Some(("HAFT_TOOLS", "grep,glob"))), "edit");
+}
+
+#[test]
+fn a_named_manifest_is_trusted_and_decides_where_the_root_is() {
+    let world = World::with_files();
+    world.write("elsewhere/agent.toml", "root = \"../work\"\npreset = \"full\"\n");
+    let bash = ["call", "bash", r#"{"cmd":"ls"}"#, "--config", "../elsewhere/agent.toml"];
+    world.check(
+        &bash,
+        &expect![[r#"
+        notes.txt
+        src
+        --- status 0
+    "#]],
+    );
+    let mut command = world.haft(&READ);
+    command.env("HAFT_CONFIG", world.path("elsewhere/agent.toml")).current_dir(world.path("home"));
+    world.check_command(
+        &mut command,
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &[READ.as_slice(), &["--config", "none.toml"]].concat(),
+        &expect![[r#"
+        --- stderr
+        error: manifest none.toml cannot be read: No such file or directory (os error 2)
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn rules_and_limits_hold() {
+    let world = World::with_files();
+    world.write(
+        "work/agent.toml",
+        "limits.output_bytes = 8\n\
+         [[permissions]]\npermission = \"fs.read\"\npattern = \"src\"\naction = \"deny\"\n\
+         [[permissions]]\npermission = \"bash\"\npattern = \"ls\"\naction = \"allow\"\n",
+    );
+    let check = |args: &[&str], expect: &expect_test::Expect| {
+        let args: Vec<&str> =
+            ["call", "--config", "agent.toml"].iter().chain(args).copied().collect();
+        world.check(&args, expect);
+    };
+    check(
+        &["read", r#"{"path":"src/main.rs"}"#],
+        &expect![[r#"
+        --- stderr
+        error: read is denied fs.read of "src/main.rs": the manifest rule `deny fs.read "src"` decides; what the manifest denies only the manifest can allow
+        --- status 3
+    "#]],
+    );
+    check(
+        &["--allow", "read", "read", r#"{"path":"src/main.rs"}"#],
+        &expect![[r#"
+        --- stderr
+        error: read is denied fs.read of "src/main.rs": the manifest rule `deny fs.read "src"` decides; what the manifest denies only the manifest can allow
+        --- status 3
+    "#]],
+    );
+    check(
+        &["grep", r#"{"pattern":"two"}"#],
+        &expect![[r#"
+        notes.tx
+        [output cut here; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-grep.txt (use read)]
+        --- status 0
+    "#]],
+    );
+    check(
+        &["read", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
+        --- stderr
+        error: file "notes.txt" has 14 bytes, at most 8 can be taken whole: use start_line and end_line, or offset and limit, with read, or grep
+        --- status 1
+    "#]],
+    );
+    check(
+        &["bash", r#"{"cmd":"ls"}"#],
+        &expect![[r#"
+        [output cut here; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-bash.txt (use read)]
+        agent.toml
+        notes.txt
+        src
+        --- status 0
+    "#]],
+    );
+    check(
+        &["bash", r#"{"cmd":"rm notes.txt"}"#],
+        &expect![[r#"
+        --- stderr
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it
+
+        hint: haft call --allow bash --config agent.toml bash '{"cmd":"rm notes.txt"}'
+        --- status 3
+    "#]],
+    );
+}
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    let world = World::with_files();
+    world.write(
+        "work/haft.toml",
+        "allow_netwrok = true\nlimits.timeout_ms = \"1s\"\n\n[[permissions]]\npermission = \"bash\"\n\
+         pattern = \"git push\"\nmatch = [\"git pull\"]\n",
+    );
+    world.check(&READ, &expect![[r#"
+        --- stderr
+        error: manifest /world/work/haft.toml has 3 problems
+
+        /world/work/haft.toml:1:1: unknown key "allow_netwrok": did you mean "allow_network"?
+          |
+        1 | allow_netwrok = true
+          | ^^^^^^^^^^^^^
+
+        /world/work/haft.toml:2:21: invalid type: string "1s", expected a whole number
+          |
+        2 | limits.timeout_ms = "1s"
+          |                     ^^^^
+
+        /world/work/haft.toml:4:1: manifest rule `ask bash "git push"`: its match example "git pull" does not match the pattern
+          |
+        4 | [[permissions]]
+          | ^^^^^^^^^^^^^^^
+        --- status 2
+    "#]]);
+    world.write("work/haft.toml", "tools = [\"read\", \"fly\"]\n");
+    world.check(&READ, &expect![[r#"
+        --- stderr
+        error: tools: no tool is called "fly": expected one of apply_patch, bash, edit, glob, grep, read, todo, write
+        --- status 2
+    "#]]);
+    world.write("work/haft.toml", "tools = [\n");
+    world.check(
+        &["tools", "list"],
+        &expect![[r#"
+        --- stderr
+        error: manifest /world/work/haft.toml has 1 problem
+
+        /world/work/haft.toml:1:10: unclosed array, expected `]`
+          |
+        1 | tools = [
+          |          ^
+        --- status 2
+    "#]],
+    );
+}

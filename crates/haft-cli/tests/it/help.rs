@@ -1,0 +1,157 @@
+//! Help, completions and the documents that are made of them.
+
+use expect_test::expect;
+
+use crate::world::World;
+
+#[test]
+fn the_version_and_a_missing_command() {
+    let world = World::new();
+    world.check(
+        &["--version"],
+        &expect![[r#"
+        haft VERSION
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &["tols"],
+        &expect![[r#"
+        --- stderr
+        error: unrecognized subcommand 'tols'
+
+          tip: a similar subcommand exists: 'tools'
+
+        Usage: haft [OPTIONS] <COMMAND>
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+    world.check(&["runs"], &expect![[r#"
+        --- stderr
+        Show what was recorded
+
+        Usage: haft runs [OPTIONS] <COMMAND>
+
+        Commands:
+          list  List the latest runs, the newest first
+          show  Show the calls of a run in their order
+          tail  Follow calls as they are recorded
+          help  Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help  Print help (see more with '--help')
+
+        Settings:
+              --root <DIR>              Directory that calls may reach, where relative paths start [env:
+                                        HAFT_ROOT]
+              --config <FILE>           Manifest to use instead of the haft.toml found from the working
+                                        directory [env: HAFT_CONFIG]
+              --db <FILE>               Journal to use instead of the one in the state directory [env:
+                                        HAFT_DB]
+              --profile <PROFILE>       Shapes of the tools: those of the agent tool contract, or the five
+                                        Smithers tools [env: HAFT_PROFILE] [possible values: contract,
+                                        smithers]
+              --tools <TOOL>            Tools to offer, of those of the profile (can be repeated, or
+                                        separated by commas) [env: HAFT_TOOLS]
+              --preset <PRESET>         Rules that hold where the manifest has none [env: HAFT_PRESET]
+                                        [possible values: read-only, ask, workspace, full]
+              --allow <TOOL>            Allow every call of a tool for this session (can be repeated)
+              --allow-network[=<BOOL>]  Let commands use the network [env: HAFT_ALLOW_NETWORK] [possible
+                                        values: true, false]
+              --output-bytes <BYTES>    Longest output of a call, and largest file, content or patch [env:
+                                        HAFT_OUTPUT_BYTES]
+              --timeout-ms <MS>         Longest time for a call [env: HAFT_TIMEOUT_MS]
+
+        Output:
+              --json          Print JSON for programs to read
+              --color <WHEN>  When to colour messages [default: auto]
+        --- status 2
+    "#]]);
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    let world = World::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = world.run(&["completions", shell]);
+        for word in ["call", "tools", "runs", "allow-network", "trust"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    world.check(
+        &["completions", "csh"],
+        &expect![[r#"
+        --- stderr
+        error: invalid value 'csh' for '<SHELL>'
+          [possible values: bash, elvish, fish, powershell, zsh]
+
+          tip: a similar value exists: 'zsh'
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn the_reference_has_every_command_and_no_machine() {
+    let world = World::new();
+    let text = world.run(&["help-markdown"]);
+    let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(
+        headings,
+        [
+            "# The command line",
+            "## haft",
+            "## haft call",
+            "## haft tools",
+            "## haft tools list",
+            "## haft tools show",
+            "## haft runs",
+            "## haft runs list",
+            "## haft runs show",
+            "## haft runs tail",
+            "## haft mcp",
+            "## haft init",
+            "## haft trust",
+            "## haft completions",
+        ]
+    );
+    assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let mut wide = world.haft(&["help-markdown"]);
+    wide.env("COLUMNS", "300").env("HAFT_ROOT", "/somewhere").env("TERM", "xterm");
+    assert_eq!(String::from_utf8(wide.output().unwrap().stdout).unwrap(), text);
+}
+
+#[test]
+fn the_table_of_limits_has_every_crate() {
+    let text = World::new().run(&["help-limits"]);
+    for name in [
+        "OUTPUT_BYTES_MAX",
+        "STOP_MS",
+        "patch FILES_MAX",
+        "QUERY_CALLS_MAX",
+        "MESSAGE_BYTES_MAX",
+        "INPUT_BYTES_MAX",
+    ] {
+        assert_eq!(text.matches(&format!("| `{name}` |")).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn colour_only_where_it_is_asked_for() {
+    let world = World::new();
+    let errors = |args: &[&str], variable: Option<(&str, &str)>| {
+        let output = world.haft(args).envs(variable).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let args = ["tools", "show", "raed"];
+    assert!(!errors(&args, None).contains('\u{1b}'));
+    let always = ["tools", "show", "raed", "--color", "always"];
+    assert!(errors(&always, None).starts_with("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m "));
+    let never = ["tools", "show", "raed", "--color", "never"];
+    assert!(!errors(&never, Some(("CLICOLOR_FORCE", "1"))).contains('\u{1b}'));
+}

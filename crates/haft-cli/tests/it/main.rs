@@ -1,0 +1,19 @@
+//! The `haft` command from outside: whole output and exit status of real processes, each in a world of its own with a
+//! cleared environment. What a tool or a rule does in detail is tested where it lives.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+mod calls;
+mod configuration;
+mod help;
+mod mcp_clients;
+mod mcp_wire;
+mod redaction;
+mod runs;
+mod signals;
+mod state;
+mod tools;
+mod trust;
+mod world;

@@ -1,0 +1,257 @@
+//! `haft mcp` driven by clients that were not made for it, over a copy of this very repository: the Python SDK, in both
+//! eras of the protocol, and the MCP Inspector's command line. `cargo xtask test` installs them and says where they
+//! are; without it these tests fail rather than pass over what they are for.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::mcp_wire::driver::{Lifeline, Place, haft};
+
+/// A file that calls read; what is in it is compared with the file itself.
+const SAMPLE: &str = "crates/haft-contract/src/effect.rs";
+
+/// Returns the place of a client that `cargo xtask test` installs.
+fn client(variable: &str) -> PathBuf {
+    match std::env::var_os(variable) {
+        Some(path) => path.into(),
+        None => {
+            panic!("{variable} is not set: run `cargo xtask test`, which installs what it names")
+        }
+    }
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
+/// Copies every file of the repository that git knows or would take up.
+fn copy_of_repository() -> Place {
+    let place = Place::new();
+    let listed = Command::new("git")
+        .current_dir(repository())
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .output()
+        .unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    for name in String::from_utf8(listed.stdout).unwrap().split_terminator('\0') {
+        let (from, to) = (repository().join(name), place.root().join(name));
+        if !from.is_file() {
+            continue;
+        }
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(from, to).unwrap();
+    }
+    place
+}
+
+fn sample_lines(place: &Place, count: usize) -> String {
+    let text = std::fs::read_to_string(place.root().join(SAMPLE)).unwrap();
+    text.split_inclusive('\n').take(count).collect()
+}
+
+/// Returns what grep should find in the sample, found by other means.
+fn sample_matches(place: &Place, needle: &str) -> String {
+    let text = std::fs::read_to_string(place.root().join(SAMPLE)).unwrap();
+    let lines = text.lines().enumerate().filter(|(_, line)| line.contains(needle));
+    let found: Vec<_> =
+        lines.map(|(index, line)| format!("{SAMPLE}:{}:{line}", index + 1)).collect();
+    assert!(!found.is_empty(), "{SAMPLE} should contain {needle:?}");
+    found.join("\n")
+}
+
+/// Returns the steps that the Python client took.
+fn drive_python(place: &Place, mode: &str) -> Vec<Value> {
+    let lifeline = place.root().join("alive");
+    let made = Command::new("mkfifo").arg(&lifeline).status().unwrap();
+    assert!(made.success(), "mkfifo: {made}");
+    let order = json!({
+        "command": haft(),
+        "args": ["mcp", "--allow", "bash"],
+        "env": place.variables().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "cwd": place.root(),
+        "mode": mode,
+        "lifeline": lifeline,
+        "endless": Lifeline::endless_command_at(&lifeline),
+        "read": {"path": SAMPLE, "start_line": 1, "end_line": 3},
+        "grep": {"pattern": "pub enum", "path": SAMPLE},
+    });
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/drive.py");
+    let output = place
+        .command(client("HAFT_TEST_PYTHON"))
+        .arg(script)
+        .arg(order.to_string())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
+    assert_eq!(stderr, "", "the server and its client have nothing to complain of");
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Takes out the steps whose answers are files of the repository, after comparing them with the files.
+fn check_steps(place: &Place, mut steps: Vec<Value>, expect: &Expect) {
+    let text_of = |steps: &[Value], name: &str| {
+        let step = steps.iter().find(|step| step["step"] == name);
+        step.and_then(|step| step["content"][0]["text"].as_str()).unwrap().to_owned()
+    };
+    assert_eq!(text_of(&steps, "read"), sample_lines(place, 3));
+    assert_eq!(text_of(&steps, "grep"), sample_matches(place, "pub enum"));
+    steps.retain(|step| step["step"] != "read" && step["step"] != "grep");
+    let lines = steps.iter_mut().map(|step| {
+        place.redact(step);
+        step.to_string()
+    });
+    expect.assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+    let made = std::fs::read_to_string(place.root().join("made/by_client.txt")).unwrap();
+    assert_eq!(made, "1\n2\nthree\n");
+}
+
+#[test]
+fn the_python_sdk_works_in_the_newer_era() {
+    let place = copy_of_repository();
+    let steps = drive_python(&place, "auto");
+    check_steps(
+        &place,
+        steps,
+        &expect![[r#"
+            {"name":"haft","step":"connect","version":"2026-07-28"}
+            {"names":["apply_patch","bash","edit","glob","grep","read","todo","write"],"step":"list"}
+            {"content":[{"text":"ok","type":"text"}],"isError":false,"step":"write","structured":null}
+            {"content":[{"text":"{\"first_changed_line\":2,\"replacements\":1}","type":"text"}],"isError":false,"step":"edit","structured":null}
+            {"content":[{"text":"{\"files\":[{\"operation\":\"modify\",\"path\":\"made/by_client.txt\"},{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false,"step":"apply_patch","structured":null}
+            {"content":[{"text":"1\n2\nthree\nnew\n","type":"text"}],"isError":false,"step":"bash","structured":null}
+            {"content":[{"text":"invalid input for read: file: no such parameter; path: required, but missing","type":"text"}],"isError":true,"step":"invalid","structured":null}
+            {"code":-32602,"message":"no tool is called \"gerp\": did you mean grep?","step":"unknown"}
+            {"cancelled":true,"processes":2,"rest":"","step":"cancel"}
+            {"content":[{"text":"still here\n","type":"text"}],"isError":false,"step":"after","structured":null}
+            {"mime":"text/plain","size":588895,"step":"resource","type":"resource_link","whole":true}
+            {"content":[{"text":"99999\n100000\n","type":"text"}],"isError":false,"step":"sidecar","structured":null}
+            {"content":[{"text":"went on\n","type":"text"}],"isError":false,"step":"progress","structured":null}
+            {"step":"closed"}"#]],
+    );
+}
+
+#[test]
+fn the_python_sdk_works_in_the_older_era() {
+    let place = copy_of_repository();
+    let steps = drive_python(&place, "legacy");
+    check_steps(
+        &place,
+        steps,
+        &expect![[r#"
+            {"name":"haft","step":"connect","version":"2025-11-25"}
+            {"names":["apply_patch","bash","edit","glob","grep","read","todo","write"],"step":"list"}
+            {"content":[{"text":"ok","type":"text"}],"isError":false,"step":"write","structured":null}
+            {"content":[{"text":"{\"first_changed_line\":2,\"replacements\":1}","type":"text"}],"isError":false,"step":"edit","structured":null}
+            {"content":[{"text":"{\"files\":[{\"operation\":\"modify\",\"path\":\"made/by_client.txt\"},{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false,"step":"apply_patch","structured":null}
+            {"content":[{"text":"1\n2\nthree\nnew\n","type":"text"}],"isError":false,"step":"bash","structured":null}
+            {"content":[{"text":"invalid input for read: file: no such parameter; path: required, but missing","type":"text"}],"isError":true,"step":"invalid","structured":null}
+            {"code":-32602,"message":"no tool is called \"gerp\": did you mean grep?","step":"unknown"}
+            {"cancelled":true,"processes":2,"rest":"","step":"cancel"}
+            {"content":[{"text":"still here\n","type":"text"}],"isError":false,"step":"after","structured":null}
+            {"mime":"text/plain","size":588895,"step":"resource","type":"resource_link","whole":true}
+            {"content":[{"text":"99999\n100000\n","type":"text"}],"isError":false,"step":"sidecar","structured":null}
+            {"content":[{"text":"went on\n","type":"text"}],"isError":false,"step":"progress","structured":null}
+            {"step":"closed"}"#]],
+    );
+}
+
+/// Returns the Inspector about to call a method of `haft mcp`.
+fn inspector(place: &Place, args: &[&str]) -> Command {
+    let node = client("HAFT_TEST_NODE");
+    let mut command = place.command(&node);
+    // It starts programs of its own by the name `node`.
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", node.parent().unwrap().display()));
+    command.arg(client("HAFT_TEST_INSPECTOR")).args(["--cli", "-q", "--format", "json"]);
+    for (name, value) in place.variables() {
+        command.arg("-e").arg(format!("{name}={value}"));
+    }
+    command.args(args).args(["--", haft(), "mcp", "--allow", "bash"]);
+    command
+}
+
+fn inspect(place: &Place, args: &[&str]) -> Value {
+    let output = inspector(place, args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let Output { status, stdout, stderr } = &output;
+    assert!(status.success(), "{args:?}: {status}\n{}\n{}", text(stdout), text(stderr));
+    serde_json::from_slice(stdout).unwrap_or_else(|err| panic!("{err}: {}", text(stdout)))
+}
+
+fn inspect_call(place: &Place, tool: &str, arguments: &Value) -> Value {
+    let arguments = arguments.to_string();
+    let args = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", &arguments];
+    inspect(place, &args)
+}
+
+#[test]
+fn the_inspector_finds_nothing_to_object_to() {
+    let place = copy_of_repository();
+    for era in ["legacy", "modern"] {
+        let listed =
+            inspect(&place, &["--method", "tools/list", "--strict", "--protocol-era", era]);
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        assert!(tools.iter().any(|tool| tool["name"] == "read"), "{era}: {listed}");
+    }
+}
+
+#[test]
+fn the_inspector_reads_searches_changes_and_runs() {
+    let place = copy_of_repository();
+    let text = |answer: &Value| answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    let range = json!({"path": SAMPLE, "start_line": 1, "end_line": 3});
+    assert_eq!(text(&inspect_call(&place, "read", &range)), sample_lines(&place, 3));
+    let search = json!({"pattern": "pub enum", "path": SAMPLE});
+    assert_eq!(text(&inspect_call(&place, "grep", &search)), sample_matches(&place, "pub enum"));
+    let mut transcript = String::new();
+    let patch = "--- /dev/null\n+++ b/made/new.txt\n@@ -0,0 +1 @@\n+new\n";
+    let calls = [
+        ("apply_patch", json!({"patch": patch})),
+        ("edit", json!({"path": "made/new.txt", "old_string": "new", "new_string": "newer"})),
+        ("bash", json!({"cmd": "cat made/new.txt"})),
+        ("todo", json!({"todos": [{"content": "x", "status": "pending"}]})),
+    ];
+    for (tool, arguments) in calls {
+        let mut answer = inspect_call(&place, tool, &arguments);
+        place.redact(&mut answer);
+        transcript.push_str(&format!("{tool} {answer}\n"));
+    }
+    expect![[r#"
+        apply_patch {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"files\":[{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false}}
+        edit {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"first_changed_line\":1,\"replacements\":1}","type":"text"}],"isError":false}}
+        bash {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"},"haft/exitCode":0},"content":[{"text":"newer\n","type":"text"}],"isError":false}}
+        todo {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
+    "#]].assert_eq(&transcript);
+    assert_eq!(std::fs::read_to_string(place.root().join("made/new.txt")).unwrap(), "newer\n");
+}
+
+#[test]
+fn the_inspector_is_given_a_link_to_a_cut_output() {
+    let place = copy_of_repository();
+    let mut answer = inspect_call(&place, "bash", &json!({"cmd": "seq 1 100000"}));
+    let mut link = answer["result"]["content"][1].take();
+    place.redact(&mut link);
+    expect![[r#"{"mimeType":"text/plain","name":"1-bash.txt","size":588895,"type":"resource_link","uri":"haft://output/1-bash.txt"}"#]].assert_eq(&link.to_string());
+}
+
+#[test]
+fn an_inspector_that_dies_takes_its_command_with_it() {
+    let place = copy_of_repository();
+    let lifeline = Lifeline::new(&place, "alive");
+    let arguments = json!({"cmd": lifeline.endless_command()}).to_string();
+    let args = ["--method", "tools/call", "--tool-name", "bash", "--tool-args-json", &arguments];
+    let mut running = inspector(&place, &args).stdout(Stdio::null()).spawn().unwrap();
+    assert_eq!(lifeline.processes().len(), 2);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    lifeline.wait_for_end();
+}

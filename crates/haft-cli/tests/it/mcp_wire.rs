@@ -1,0 +1,482 @@
+//! `haft mcp` on the wire, line by line: both eras of the protocol, errors, cancellation, progress, resources, and the
+//! end of a connection while work is going on.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+pub(crate) mod driver;
+
+use std::time::Instant;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use driver::{Lifeline, Place, Server, haft, initialize, is_running};
+
+/// Sends requests one after the other and compares everything that came back.
+fn check_transcript(place: &Place, args: &[&str], requests: Vec<(&str, Value)>, expect: &Expect) {
+    let mut server = Server::start(place, args);
+    let mut transcript = String::new();
+    for (method, params) in requests {
+        let mut answer = if method.starts_with("notifications/") {
+            server.notify(method, params);
+            continue;
+        } else {
+            server.request(method, params)
+        };
+        shorten_tools(&mut answer);
+        place.redact(&mut answer);
+        transcript.push_str(&format!("{method} {answer}\n"));
+    }
+    let (rest, status) = server.end();
+    assert_eq!(rest, Vec::<Value>::new(), "nothing comes unasked");
+    transcript.push_str(&status.to_string());
+    expect.assert_eq(&transcript);
+}
+
+/// A list of tools is compared by its names; what is in it has a test of its own.
+fn shorten_tools(answer: &mut Value) {
+    if let Some(tools) = answer.pointer_mut("/result/tools").and_then(Value::as_array_mut) {
+        tools.iter_mut().for_each(|tool| *tool = tool["name"].take());
+    }
+}
+
+/// What every request of the newer era says of its client.
+fn modern(mut params: Value) -> Value {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] =
+        json!({"name": "lines", "version": "0"});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    params
+}
+
+fn requests_of_any_era() -> Vec<(&'static str, Value)> {
+    vec![
+        ("tools/list", json!({})),
+        ("tools/list", json!({"cursor": "x"})),
+        ("tools/call", json!({"name": "read", "arguments": {"path": "a.txt"}})),
+        ("tools/call", json!({"name": "read", "arguments": {"path": "b.txt"}})),
+        ("tools/call", json!({"name": "read", "arguments": {"path": 5, "line": 1}})),
+        ("tools/call", json!({"name": "read"})),
+        ("tools/call", json!({"name": "raed", "arguments": {}})),
+        ("tools/call", json!({"arguments": {}})),
+        (
+            "tools/call",
+            json!({"name": "todo", "arguments": {"todos": [{"content": "x", "status": "pending"}]}}),
+        ),
+        ("tools/call", json!({"name": "bash", "arguments": {"cmd": "true"}})),
+        (
+            "tools/call",
+            json!({"name": "read", "arguments": {"path": "a.txt"}, "_meta": {"haft/attempt": 0}}),
+        ),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "haft://output/1-bash.txt"})),
+        ("prompts/get", json!({"name": "x"})),
+        ("nothing/known", json!({})),
+    ]
+}
+
+#[test]
+fn the_older_era_shakes_hands() {
+    let place = Place::new();
+    place.write("a.txt", "one\ntwo\n");
+    let mut requests = vec![("initialize", initialize()), ("notifications/initialized", json!({}))];
+    requests.push(("ping", json!({})));
+    requests.extend(requests_of_any_era());
+    check_transcript(
+        &place,
+        &[],
+        requests,
+        &expect![[r#"
+        initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
+        ping {"id":2,"jsonrpc":"2.0","result":{}}
+        tools/list {"id":3,"jsonrpc":"2.0","result":{"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
+        tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":4,"jsonrpc":"2.0"}
+        tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false}}
+        tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true}}
+        tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true}}
+        tools/call {"id":8,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true}}
+        tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":9,"jsonrpc":"2.0"}
+        tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":10,"jsonrpc":"2.0"}
+        tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
+        tools/call {"id":12,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"true\": no rule matches, and then the answer is ask; the rule `allow bash \"true\"` would allow it","type":"text"}],"isError":true}}
+        tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":13,"jsonrpc":"2.0"}
+        resources/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"ttlMs":0}}
+        resources/templates/list {"id":15,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"ttlMs":60000}}
+        resources/read {"error":{"code":-32002,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":16,"jsonrpc":"2.0"}
+        prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":17,"jsonrpc":"2.0"}
+        nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":18,"jsonrpc":"2.0"}
+        exit status: 0"#]],
+    );
+}
+
+#[test]
+fn the_newer_era_says_who_it_is_each_time() {
+    let place = Place::new();
+    place.write("a.txt", "one\ntwo\n");
+    let mut requests = vec![("server/discover", json!({}))];
+    requests.extend(requests_of_any_era());
+    let requests = requests.into_iter().map(|(method, params)| (method, modern(params))).collect();
+    check_transcript(
+        &place,
+        &[],
+        requests,
+        &expect![[r#"
+        server/discover {"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}},"cacheScope":"private","capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"ttlMs":60000}}
+        tools/list {"id":2,"jsonrpc":"2.0","result":{"cacheScope":"private","resultType":"complete","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
+        tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":3,"jsonrpc":"2.0"}
+        tools/call {"id":4,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false,"resultType":"complete"}}
+        tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true,"resultType":"complete"}}
+        tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true,"resultType":"complete"}}
+        tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true,"resultType":"complete"}}
+        tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":8,"jsonrpc":"2.0"}
+        tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":9,"jsonrpc":"2.0"}
+        tools/call {"id":10,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false,"resultType":"complete"}}
+        tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"true\": no rule matches, and then the answer is ask; the rule `allow bash \"true\"` would allow it","type":"text"}],"isError":true,"resultType":"complete"}}
+        tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":12,"jsonrpc":"2.0"}
+        resources/list {"id":13,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"resultType":"complete","ttlMs":0}}
+        resources/templates/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"resultType":"complete","ttlMs":60000}}
+        resources/read {"error":{"code":-32602,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":15,"jsonrpc":"2.0"}
+        prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":16,"jsonrpc":"2.0"}
+        nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":17,"jsonrpc":"2.0"}
+        exit status: 0"#]],
+    );
+}
+
+#[test]
+fn a_failed_command_is_a_result_with_its_output() {
+    let place = Place::new();
+    let arguments = json!({"cmd": "echo out; echo err >&2; exit 3"});
+    let requests = vec![
+        ("initialize", initialize()),
+        ("tools/call", json!({"name": "bash", "arguments": arguments})),
+    ];
+    check_transcript(
+        &place,
+        &["--allow", "bash"],
+        requests,
+        &expect![[r#"
+        initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
+        tools/call {"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"},"haft/exitCode":3},"content":[{"text":"bash exited with status 3\nout\nerr\n","type":"text"}],"isError":true}}
+        exit status: 0"#]],
+    );
+}
+
+#[test]
+fn the_list_of_tools_is_small_and_always_the_same() {
+    let place = Place::new();
+    let mut first = Server::start_legacy(&place, &[]);
+    let mut second = Server::start_legacy(&place, &[]);
+    let answer = first.request("tools/list", json!({}));
+    assert_eq!(second.request("tools/list", json!({})), answer);
+    let mut again = first.request("tools/list", json!({}));
+    again["id"] = answer["id"].clone();
+    assert_eq!(again, answer);
+
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted(), "{names:?}");
+    for tool in tools {
+        let hints = tool["annotations"].as_object().unwrap();
+        assert_eq!(hints.values().filter(|hint| hint.is_boolean()).count(), 4, "{tool}");
+    }
+    let bytes = answer.to_string().len();
+    assert!(bytes <= 8_192, "the list of tools has {bytes} bytes");
+    let printed = place.haft_json(&["tools", "list", "--format", "mcp"]);
+    assert_eq!(printed, json!({"tools": tools}), "haft tools list --format mcp prints the same");
+}
+
+#[test]
+fn cancelling_a_call_ends_its_processes() {
+    let place = Place::new();
+    let lifeline = Lifeline::new(&place, "alive");
+    let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
+    let id = begin_bash(&mut server, &lifeline.endless_command());
+    let processes = lifeline.processes();
+    assert!(processes.iter().all(|&pid| is_running(pid)), "{processes:?}");
+    server.notify("notifications/cancelled", json!({"requestId": id, "reason": "enough"}));
+    lifeline.wait_for_end();
+    // The cancelled call is not answered; the connection goes on.
+    let answer = server.request("ping", json!({}));
+    assert_eq!(answer["result"], json!({}));
+    let (rest, status) = server.end();
+    assert_eq!((rest, status.code()), (Vec::new(), Some(0)));
+    assert!(!processes.iter().any(|&pid| is_running(pid)), "{processes:?}");
+    check_journal(
+        &place,
+        &expect![[
+            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"failed","tool":"bash"}"#
+        ]],
+    );
+}
+
+#[test]
+fn the_end_of_input_ends_what_runs() {
+    let place = Place::new();
+    let lifeline = Lifeline::new(&place, "alive");
+    let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
+    begin_bash(&mut server, &lifeline.endless_command());
+    let mut processes = lifeline.processes();
+    processes.push(server.pid());
+    let ended = Instant::now();
+    let (_, status) = server.end();
+    let took = ended.elapsed();
+    eprintln!("haft mcp ended {} ms after the end of its input", took.as_millis());
+    assert_eq!(status.code(), Some(0));
+    lifeline.wait_for_end();
+    assert!(!processes.iter().any(|&pid| is_running(pid)), "{processes:?}");
+    assert!(took.as_millis() < 5_000, "{took:?}");
+    check_journal(
+        &place,
+        &expect![[
+            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"failed","tool":"bash"}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_signal_to_end_is_the_end_of_input() {
+    let place = Place::new();
+    let lifeline = Lifeline::new(&place, "alive");
+    let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
+    begin_bash(&mut server, &lifeline.endless_command());
+    let processes = lifeline.processes();
+    let kill = place.command("kill").arg("-TERM").arg(server.pid().to_string()).status().unwrap();
+    assert!(kill.success(), "{kill}");
+    server.join();
+    lifeline.wait_for_end();
+    assert!(!processes.iter().any(|&pid| is_running(pid)), "{processes:?}");
+    check_journal(
+        &place,
+        &expect![[
+            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"failed","tool":"bash"}"#
+        ]],
+    );
+}
+
+fn begin_bash(server: &mut Server, line: &str) -> u64 {
+    server.begin("tools/call", json!({"name": "bash", "arguments": {"cmd": line}}))
+}
+
+/// Compares what the journal says of the calls of the only run.
+fn check_journal(place: &Place, expect: &Expect) {
+    let runs = place.haft_json(&["runs", "list", "--json"]);
+    let [run] = runs.as_array().unwrap().as_slice() else { panic!("one run: {runs}") };
+    check_run(place, run["id"].as_str().unwrap(), expect);
+}
+
+fn check_run(place: &Place, run: &str, expect: &Expect) {
+    let mut shown = place.haft_json(&["runs", "show", run, "--json"]);
+    place.redact(&mut shown);
+    let calls = shown["calls"].as_array().unwrap().iter().map(Value::to_string);
+    expect.assert_eq(&calls.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn what_was_sent_before_the_end_is_answered() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let mut server = Server::start(&place, &[]);
+    server.begin("initialize", initialize());
+    let read = json!({"name": "read", "arguments": {"path": "a.txt"}});
+    let last = (0..20).map(|_| server.begin("tools/call", read.clone())).last();
+    let (answers, status) = server.end();
+    let mut ids: Vec<_> = answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=last.unwrap()).collect::<Vec<_>>());
+    let texts = answers.iter().filter_map(|answer| answer.pointer("/result/content/0/text"));
+    assert_eq!(texts.collect::<Vec<_>>(), vec!["one\n"; 20]);
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_connection_without_a_request_ends_well() {
+    let (rest, status) = Server::start(&Place::new(), &[]).end();
+    assert_eq!((rest, status.code()), (Vec::new(), Some(0)));
+}
+
+#[test]
+fn progress_comes_for_a_token_only_and_before_the_answer() {
+    let place = Place::new();
+    let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
+    for name in ["first", "second"] {
+        let made = place.command("mkfifo").arg(name).status().unwrap();
+        assert!(made.success(), "{made}");
+    }
+    // Each command runs until something is written to its FIFO.
+    let silent = begin_bash(&mut server, "read line < first");
+    let arguments = json!({"cmd": "read line < second"});
+    let meta = json!({"progressToken": "token-7"});
+    let params = json!({"name": "bash", "arguments": arguments, "_meta": meta});
+    let telling = server.begin("tools/call", params);
+    let reports: Vec<Value> = (0..2).map(|_| server.receive()).collect();
+    for report in &reports {
+        assert_eq!(report["method"], "notifications/progress", "{report}");
+        assert_eq!(report["params"]["progressToken"], "token-7", "{report}");
+        assert!(report["params"]["message"].as_str().unwrap().starts_with("running for "));
+    }
+    let done: Vec<_> =
+        reports.iter().filter_map(|report| report["params"]["progress"].as_f64()).collect();
+    assert!(done.len() == 2 && done.is_sorted_by(|one, next| one < next), "{done:?}");
+
+    // The silent call has run for as long, so whatever it had to tell would have come.
+    place.write("second", "go\n");
+    let mut message = server.receive();
+    while message["method"] == "notifications/progress" {
+        assert_eq!(message["params"]["progressToken"], "token-7", "{message}");
+        message = server.receive();
+    }
+    assert_eq!(message["id"], telling, "{message}");
+    place.write("first", "go\n");
+    let message = server.receive();
+    assert_eq!(message["id"], silent, "{message}");
+}
+
+#[test]
+fn lines_that_are_no_messages_do_no_harm() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &[]);
+    for line in [
+        "",
+        "nonsense",
+        "{",
+        "\u{feff}",
+        "[1, 2",
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+    ] {
+        server.send_line(line);
+    }
+    let answer = server.request("initialize", initialize());
+    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    for line in ["nonsense", r#"[{"jsonrpc":"2.0","id":9,"method":"ping"}]"#, "{}"] {
+        server.send_line(line);
+    }
+    let refusals = [server.receive(), server.receive()].map(|answer| answer.to_string());
+    expect![[r#"
+        {"error":{"code":-32600,"message":"Invalid request"},"jsonrpc":"2.0"}
+        {"error":{"code":-32600,"message":"Invalid request"},"jsonrpc":"2.0"}"#]]
+    .assert_eq(&refusals.join("\n"));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+}
+
+#[test]
+fn a_call_lands_where_its_driver_says() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let mut server = Server::start_legacy(&place, &[]);
+    let meta = json!({
+        "haft/run": "build-7",
+        "haft/node": "test",
+        "haft/iteration": 2,
+        "haft/attempt": 3,
+        "haft/call": "toolu_01",
+    });
+    let params = json!({"name": "read", "arguments": {"path": "a.txt"}, "_meta": meta});
+    let first = server.request("tools/call", params.clone());
+    assert_eq!(first["result"]["_meta"]["haft/call"], "build-7/test/2/3/1");
+    let second = server.request("tools/call", params);
+    assert_eq!(second["result"]["_meta"]["haft/call"], "build-7/test/2/3/2");
+    server.end();
+    check_run(
+        &place,
+        "build-7",
+        &expect![[r#"
+            {"accesses":[{"capability":"fs.read","path":"a.txt"}],"attempt":3,"call_key":"[key]","change":1,"driver_call_id":"toolu_01","effect":"read","envelope":{"data":"one\n","metadata":{"call_id":"build-7/test/2/3/1","duration_ms":"[ms]"},"type":"output"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"path":"a.txt"},"iteration":2,"node":"test","run":"build-7","seq":1,"started_at_ms":"[ms]","status":"succeeded","tool":"read"}
+            {"accesses":[{"capability":"fs.read","path":"a.txt"}],"attempt":3,"call_key":"[key]","change":2,"driver_call_id":"toolu_01","effect":"read","envelope":{"data":"one\n","metadata":{"call_id":"build-7/test/2/3/2","duration_ms":"[ms]"},"type":"output"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"path":"a.txt"},"iteration":2,"node":"test","run":"build-7","seq":2,"started_at_ms":"[ms]","status":"succeeded","tool":"read"}"#]],
+    );
+}
+
+#[test]
+fn an_unknown_tool_is_in_the_journal_too() {
+    let place = Place::new();
+    let mut server = Server::start_legacy(&place, &[]);
+    server.call("delete_everything", json!({"password": "secret"}));
+    server.end();
+    check_journal(
+        &place,
+        &expect![[
+            r#"{"accesses":[],"attempt":1,"call_key":"[key]","change":1,"driver_call_id":null,"effect":"read","envelope":{"error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","duration_ms":"[ms]"},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"refused","tool":"delete_everything"}"#
+        ]],
+    );
+}
+
+#[test]
+fn all_of_a_cut_output_is_a_resource() {
+    let place = Place::new();
+    let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
+    let mut answer = server.call("bash", json!({"cmd": "seq 1 100000"}));
+    let whole: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+
+    let content = answer.pointer_mut("/result/content").unwrap().take();
+    let text = content[0]["text"].as_str().unwrap();
+    assert!(text.starts_with("1\n2\n") && text.ends_with("\n100000\n"), "head and tail");
+    let link = &content[1];
+    assert_eq!(link["size"], whole.len());
+    let listed = server.request("resources/list", json!({}));
+    let mut as_resource = link.clone();
+    as_resource.as_object_mut().unwrap().remove("type");
+    assert_eq!(listed["result"]["resources"], json!([as_resource]));
+
+    let read = server.request("resources/read", json!({"uri": link["uri"]}));
+    let contents = json!([{"uri": link["uri"], "mimeType": "text/plain", "text": whole}]);
+    assert_eq!(read["result"]["contents"], contents);
+
+    // A model has no resources; it reads the file that the text names.
+    let path = text.split_once("all of it: ").and_then(|(_, rest)| rest.split_once(" (use read)"));
+    let arguments = json!({"path": path.unwrap().0, "start_line": 99_999});
+    let tail = server.call("read", arguments);
+    assert_eq!(tail["result"]["content"][0]["text"], "99999\n100000\n");
+
+    let sessions = || std::fs::read_dir(place.state().join("sessions")).unwrap().count();
+    assert_eq!(sessions(), 1);
+    server.end();
+    assert_eq!(sessions(), 0, "outputs go with the session");
+
+    place.redact(&mut answer);
+    expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"},"haft/exitCode":0,"haft/truncated":true},"content":null,"isError":false}}"#]].assert_eq(&answer.to_string());
+    let mut link = link.clone();
+    place.redact(&mut link);
+    expect![[r#"{"mimeType":"text/plain","name":"1-bash.txt","size":588895,"type":"resource_link","uri":"haft://output/1-bash.txt"}"#]].assert_eq(&link.to_string());
+}
+
+#[test]
+fn a_long_search_is_cut_and_linked() {
+    let place = Place::new();
+    place.write("a.txt", &"needle\n".repeat(300));
+    let mut server = Server::start_legacy(&place, &[]);
+    let answer = server.call("grep", json!({"pattern": "needle"}));
+    let link = answer["result"]["content"][1].clone();
+    assert_eq!(link["type"], "resource_link");
+    let read = server.request("resources/read", json!({"uri": link["uri"]}));
+    let whole = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert_eq!(whole.lines().count(), 300);
+}
+
+#[test]
+fn sockets_serve_as_pipes_do() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let (ours_in, theirs_in) = UnixStream::pair().unwrap();
+    let (ours_out, theirs_out) = UnixStream::pair().unwrap();
+    let mut command = place.command(haft());
+    command.arg("mcp").stdin(OwnedFd::from(theirs_in)).stdout(OwnedFd::from(theirs_out));
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut lines = BufReader::new(ours_out).lines();
+    let mut ask = |id: u32, method: &str, params: Value| {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        (&ours_in).write_all(format!("{request}\n").as_bytes()).unwrap();
+        serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    ask(1, "initialize", initialize());
+    let answer = ask(2, "tools/call", json!({"name": "read", "arguments": {"path": "a.txt"}}));
+    assert_eq!(answer["result"]["content"][0]["text"], "one\n");
+    drop(ours_in);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,107 @@
+//! Replaces what differs from run to run by something of the same length: names of runs, moments, durations, keys and
+//! the world's own directory. Everything else is compared as it is.
+
+use std::path::Path;
+
+/// Returns the text with everything replaced that no test can know.
+pub(crate) fn redact(text: &str, world: &Path) -> String {
+    let text = text.replace(&*world.to_string_lossy(), "/world");
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    let text = replace_names(&text);
+    let text = replace_moments(&text);
+    ["duration_ms", "started_at_ms", "finished_at_ms", "last_call_at_ms", "first_key", "call_key"]
+        .iter()
+        .fold(text, |text, field| replace_field(&text, field))
+}
+
+/// `run_` and `session_` with 26 digits.
+fn replace_names(text: &str) -> String {
+    let mut text = text.to_owned();
+    for prefix in ["run_", "session_"] {
+        let mut from = 0;
+        while let Some(found) = text.get(from..).and_then(|rest| rest.find(prefix)) {
+            let start = from + found + prefix.len();
+            let digits = text[start..].bytes().take_while(u8::is_ascii_alphanumeric).count();
+            if digits == 26 {
+                text.replace_range(start..start + digits, &"X".repeat(digits));
+            }
+            from = start;
+        }
+    }
+    text
+}
+
+/// Moments, and the duration that follows one in a table.
+fn replace_moments(text: &str) -> String {
+    const MOMENT: &str = "2000-01-01T00:00:00.000Z";
+    let is_moment = |candidate: &str| {
+        candidate.len() == MOMENT.len()
+            && candidate.bytes().zip(MOMENT.bytes()).all(|(byte, model)| {
+                if model.is_ascii_digit() { byte.is_ascii_digit() } else { byte == model }
+            })
+    };
+    let mut redacted = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        match rest.get(..MOMENT.len()) {
+            Some(candidate) if is_moment(candidate) => {
+                redacted.push_str(MOMENT);
+                rest = &rest[MOMENT.len()..];
+                // A column of milliseconds is as wide as its longest one.
+                let padding = rest.len() - rest.trim_start_matches(' ').len();
+                let digits = rest[padding..].bytes().take_while(u8::is_ascii_digit).count();
+                let after = &rest[padding + digits..];
+                if padding > 0 && digits > 0 && after.starts_with(' ') {
+                    redacted.push_str("  0  ");
+                    rest = after.trim_start_matches(' ');
+                }
+            }
+            _ => {
+                redacted.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    redacted
+}
+
+/// The number or the text of a field of JSON.
+fn replace_field(text: &str, field: &str) -> String {
+    let key = format!("\"{field}\":");
+    let mut parts = text.split(&key);
+    let mut redacted = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let space = part.len() - part.trim_start_matches(' ').len();
+        let (value, rest) = part[space..].split_at(value_bytes(&part[space..]));
+        redacted.push_str(&key);
+        redacted.push_str(&part[..space]);
+        redacted.push_str(match value.chars().next() {
+            Some('"') => "\"…\"",
+            Some('0'..='9') => "0",
+            _ => value,
+        });
+        redacted.push_str(rest);
+    }
+    redacted
+}
+
+fn value_bytes(text: &str) -> usize {
+    match text.strip_prefix('"') {
+        Some(rest) => rest.find('"').map_or(text.len(), |end| end + 2),
+        None => text.bytes().take_while(u8::is_ascii_digit).count(),
+    }
+}
+
+#[test]
+fn only_what_differs_is_replaced() {
+    let check = |text: &str, expect: &str| assert_eq!(redact(text, Path::new("/tmp/x")), expect);
+    check("/tmp/x/a run_ run_short", "/world/a run_ run_short");
+    check("run_01m7y2wbsbj97pa84yferxrgp9/main", "run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main");
+    check("2026-11-21T03:37:27.725Z  12  code", "2000-01-01T00:00:00.000Z  0  code");
+    check("2026-11-21 T", "2026-11-21 T");
+    check(
+        r#"{"duration_ms":12,"first_key":"ab","x":1}"#,
+        r#"{"duration_ms":0,"first_key":"…","x":1}"#,
+    );
+    check(r#"{"finished_at_ms":null}"#, r#"{"finished_at_ms":null}"#);
+}

@@ -1,0 +1,302 @@
+//! `haft tools`: the forms that APIs take, whole.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::world::World;
+
+#[test]
+fn a_list_for_people() {
+    World::new().check(&["tools", "list"], &expect![[r#"
+        TOOL         EFFECT      KIND     DESCRIPTION
+        apply_patch  once        edit     Apply a patch to several files, all of it or nothing
+        bash         once        execute  Run one command and return its stdout and stderr in order
+        edit         once        edit     Replace an exact passage of a file
+        glob         read        search   Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path
+        grep         read        search   Search file contents
+        read         read        read     Read a text file
+        todo         idempotent  other    Store the todo list of this session, in place of the former one
+        write        once        edit     Create or replace a file; parent directories are made
+        --- status 0
+    "#]]);
+    World::new().check(
+        &["tools", "list", "--profile", "smithers"],
+        &expect![[r#"
+        TOOL   EFFECT  KIND     DESCRIPTION
+        bash   once    execute  Run an executable with arguments
+        edit   once    edit     Apply a unified-diff patch to an existing file
+        grep   read    search   Search for a regex pattern in files (rg -n)
+        read   read    read     Read a UTF-8 file from the sandbox
+        write  once    edit     Write content to a file, creating parent directories as needed
+        --- status 0
+    "#]],
+    );
+    World::new().check(
+        &["tools", "list", "--tools", "read,grep"],
+        &expect![[r#"
+        TOOL  EFFECT  KIND    DESCRIPTION
+        grep  read    search  Search file contents
+        read  read    read    Read a text file
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn one_tool_for_people() {
+    World::new().check(
+        &["tools", "show", "todo"],
+        &expect![[r#"
+        todo
+
+        Store the todo list of this session, in place of the former one.
+
+        effect     idempotent
+        kind       other
+        dangerous  no
+        requires   nothing
+        output     200000 bytes
+
+        parameters
+        {
+          "additionalProperties": false,
+          "properties": {
+            "todos": {
+              "description": "The whole list; it replaces the former one.",
+              "items": {
+                "additionalProperties": false,
+                "description": "One entry of a session's todo list.",
+                "properties": {
+                  "content": {
+                    "description": "What is to be done.",
+                    "type": "string"
+                  },
+                  "priority": {
+                    "description": "How important it is.",
+                    "enum": [
+                      "high",
+                      "medium",
+                      "low",
+                      null
+                    ],
+                    "type": "string"
+                  },
+                  "status": {
+                    "description": "How far it is.",
+                    "enum": [
+                      "pending",
+                      "in_progress",
+                      "completed",
+                      "cancelled"
+                    ],
+                    "type": "string"
+                  }
+                },
+                "required": [
+                  "content",
+                  "status"
+                ],
+                "type": "object"
+              },
+              "maxItems": 1000,
+              "type": "array"
+            }
+          },
+          "required": [
+            "todos"
+          ],
+          "type": "object"
+        }
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn no_tool_of_that_name() {
+    World::new().check(
+        &["tools", "show", "todos"],
+        &expect![[r#"
+        --- stderr
+        error: no tool is called "todos": did you mean todo?
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn one_tool_for_each_api() {
+    let world = World::new();
+    world.check(&["tools", "show", "glob", "--json"], &expect![[r#"
+        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"additionalProperties":false,"properties":{"path":{"description":"Directory to look in; default: the root.","type":"string"},"pattern":{"description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.","type":"string"}},"required":["pattern"],"type":"object"},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false}
+        --- status 0
+    "#]]);
+    world.check(&["tools", "show", "glob", "--format", "openai"], &expect![[r#"
+        {
+          "function": {
+            "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+            "name": "glob",
+            "parameters": {
+              "additionalProperties": false,
+              "properties": {
+                "path": {
+                  "description": "Directory to look in; default: the root.",
+                  "type": "string"
+                },
+                "pattern": {
+                  "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
+                  "type": "string"
+                }
+              },
+              "required": [
+                "pattern"
+              ],
+              "type": "object"
+            }
+          },
+          "type": "function"
+        }
+        --- status 0
+    "#]]);
+    world.check(&["tools", "show", "glob", "--format", "anthropic"], &expect![[r#"
+        {
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "input_schema": {
+            "additionalProperties": false,
+            "properties": {
+              "path": {
+                "description": "Directory to look in; default: the root.",
+                "type": "string"
+              },
+              "pattern": {
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
+                "type": "string"
+              }
+            },
+            "required": [
+              "pattern"
+            ],
+            "type": "object"
+          },
+          "name": "glob"
+        }
+        --- status 0
+    "#]]);
+    world.check(&["tools", "show", "glob", "--format", "gemini"], &expect![[r#"
+        {
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "name": "glob",
+          "parameters": {
+            "properties": {
+              "path": {
+                "description": "Directory to look in; default: the root.",
+                "type": "STRING"
+              },
+              "pattern": {
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
+                "type": "STRING"
+              }
+            },
+            "required": [
+              "pattern"
+            ],
+            "type": "OBJECT"
+          }
+        }
+        --- status 0
+    "#]]);
+    world.check(&["tools", "show", "glob", "--format", "mcp"], &expect![[r#"
+        {
+          "annotations": {
+            "destructiveHint": false,
+            "idempotentHint": true,
+            "openWorldHint": false,
+            "readOnlyHint": true
+          },
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
+          "inputSchema": {
+            "additionalProperties": false,
+            "properties": {
+              "path": {
+                "description": "Directory to look in; default: the root.",
+                "type": "string"
+              },
+              "pattern": {
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
+                "type": "string"
+              }
+            },
+            "required": [
+              "pattern"
+            ],
+            "type": "object"
+          },
+          "name": "glob",
+          "title": "Glob"
+        }
+        --- status 0
+    "#]]);
+}
+
+/// A list is the single tools, in the order of their names, in what the API wants around them.
+#[test]
+fn a_list_for_each_api_holds_what_is_shown_singly() {
+    let world = World::new();
+    let ids = ["apply_patch", "bash", "edit", "glob", "grep", "read", "todo", "write"];
+    for (format, pointer) in [
+        ("json", ""),
+        ("openai", ""),
+        ("anthropic", ""),
+        ("gemini", "/functionDeclarations"),
+        ("mcp", "/tools"),
+    ] {
+        let list = world.json(&["tools", "list", "--format", format]);
+        let single = |id: &&str| world.json(&["tools", "show", id, "--format", format]);
+        let expect: Vec<Value> = ids.iter().map(single).collect();
+        assert_eq!(list.pointer(pointer), Some(&Value::from(expect)), "{format}");
+    }
+}
+
+/// Gemini refuses a request with a field that it does not know.
+#[test]
+fn gemini_gets_no_field_that_it_does_not_know() {
+    fn check(schema: &Value) {
+        let known = [
+            "anyOf",
+            "description",
+            "enum",
+            "items",
+            "maxItems",
+            "maxLength",
+            "maxProperties",
+            "maximum",
+            "minItems",
+            "minLength",
+            "minProperties",
+            "minimum",
+            "nullable",
+            "pattern",
+            "properties",
+            "required",
+            "type",
+        ];
+        for (name, value) in schema.as_object().unwrap() {
+            assert!(known.contains(&name.as_str()), "{name}");
+            match name.as_str() {
+                "properties" => value.as_object().unwrap().values().for_each(check),
+                "items" => check(value),
+                "anyOf" => value.as_array().unwrap().iter().for_each(check),
+                _ => {}
+            }
+        }
+    }
+    for profile in ["contract", "smithers"] {
+        let args = ["tools", "list", "--format", "gemini", "--profile", profile];
+        let list = World::new().json(&args);
+        for declaration in list["functionDeclarations"].as_array().unwrap() {
+            check(&declaration["parameters"]);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A manifest that was found in a workspace may narrow, and widen only once it is trusted.
+
+use expect_test::expect;
+
+use crate::world::World;
+
+const LS: [&str; 3] = ["call", "bash", r#"{"cmd":"ls"}"#];
+const WIDE: &str = "\
+allow_network = true
+preset = \"full\"
+roots = [\"../home\"]
+limits.output_bytes = 300000
+requires.net.hosts = [\"a.b\"]
+
+[[permissions]]
+permission = \"bash\"
+action = \"allow\"
+
+[[permissions]]
+permission = \"fs.read\"
+pattern = \"src\"
+action = \"deny\"
+";
+
+#[test]
+fn what_nobody_trusted_only_narrows() {
+    let world = World::with_files();
+    world.write("work/haft.toml", WIDE);
+    world.check(&LS, &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          roots = ["../home"]
+          preset = "full"
+          allow_network = true
+          limits.output_bytes = 300000
+          requires = {"net":{"hosts":["a.b"]}}
+          allow bash "*"
+
+        hint: haft trust /world/work/haft.toml
+
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+
+        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        --- status 3
+    "#]]);
+    world.check(&["call", "read", r#"{"path":"src/main.rs"}"#], &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          roots = ["../home"]
+          preset = "full"
+          allow_network = true
+          limits.output_bytes = 300000
+          requires = {"net":{"hosts":["a.b"]}}
+          allow bash "*"
+
+        hint: haft trust /world/work/haft.toml
+
+        error: read is denied fs.read of "src/main.rs": the manifest rule `deny fs.read "src"` decides; what the manifest denies only the manifest can allow
+        --- status 3
+    "#]]);
+}
+
+#[test]
+fn what_is_trusted_holds_until_it_changes() {
+    let world = World::with_files();
+    world.write("work/haft.toml", WIDE);
+    world.check(
+        &["trust"],
+        &expect![[r#"
+        /world/work/haft.toml is trusted; it grants:
+          roots = ["../home"]
+          preset = "full"
+          allow_network = true
+          limits.output_bytes = 300000
+          requires = {"net":{"hosts":["a.b"]}}
+          allow bash "*"
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &LS,
+        &expect![[r#"
+        haft.toml
+        notes.txt
+        src
+        --- status 0
+    "#]],
+    );
+    world.write("work/haft.toml", &WIDE.replace("a.b", "a.c"));
+    let shown = world.shown(&world.haft(&LS).output().unwrap());
+    assert!(shown.contains("is not trusted") && shown.ends_with("--- status 3\n"), "{shown}");
+    world.write("work/haft.toml", WIDE);
+    world.check(
+        &["trust", "--revoke"],
+        &expect![[r#"
+        /world/work/haft.toml is not trusted
+        --- status 0
+    "#]],
+    );
+    let shown = world.shown(&world.haft(&LS).output().unwrap());
+    assert!(shown.contains("is not trusted") && shown.ends_with("--- status 3\n"), "{shown}");
+}
+
+#[test]
+fn trust_is_about_one_place() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "preset = \"full\"\n");
+    world.write("home/haft.toml", "preset = \"full\"\n");
+    world.check(&["trust", "../home/haft.toml", "--json"], &expect![[r#"
+        {"path":"/world/home/haft.toml","sha256":"d8ab1ac0c03e92bd94bbb64761a2772778d83b229f486e19e8280a46db979da8","trusted":true,"grants":["preset = \"full\""]}
+        --- status 0
+    "#]]);
+    world.check(&LS, &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          preset = "full"
+
+        hint: haft trust /world/work/haft.toml
+
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+
+        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        --- status 3
+    "#]]);
+}
+
+#[test]
+fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
+    let world = World::with_files();
+    world.write("home/haft.toml", "preset = \"full\"\n");
+    world.run(&["trust", "../home/haft.toml"]);
+    std::os::unix::fs::symlink("../home/haft.toml", world.path("work/haft.toml")).unwrap();
+    world.check(&LS, &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          preset = "full"
+
+        hint: haft trust /world/work/haft.toml
+
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+
+        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        --- status 3
+    "#]]);
+    world.check(&["call", "read", r#"{"path":"notes.txt"}"#], &expect![[r#"
+        one
+        two
+        three
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          preset = "full"
+
+        hint: haft trust /world/work/haft.toml
+
+        --- status 0
+    "#]]);
+}
+
+#[test]
+fn what_cannot_be_read_cannot_be_trusted() {
+    let world = World::with_files();
+    world.check(
+        &["trust"],
+        &expect![[r#"
+        --- stderr
+        error: there is no haft.toml in /world/work or above it
+
+        hint: haft init
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["trust", "none.toml"],
+        &expect![[r#"
+        --- stderr
+        error: manifest none.toml cannot be read: No such file or directory (os error 2)
+        --- status 2
+    "#]],
+    );
+    world.write("work/haft.toml", "preset = \"fuller\"\n");
+    world.check(&["trust"], &expect![[r#"
+        --- stderr
+        error: manifest /world/work/haft.toml has 1 problem
+
+        /world/work/haft.toml:1:10: unknown variant `fuller`, expected one of `read-only`, `ask`, `workspace`, `full`
+          |
+        1 | preset = "fuller"
+          |          ^^^^^^^^
+        --- status 2
+    "#]]);
+    world.check(
+        &["trust", "--revoke"],
+        &expect![[r#"
+        /world/work/haft.toml is not trusted
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn an_ask_does_not_soften_what_the_preset_denies() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "[[permissions]]\npermission = \"fs.write\"\n");
+    let args = ["call", "write", r#"{"path":"a","content":""}"#, "--preset", "read-only"];
+    world.check(&args, &expect![[r#"
+        --- stderr
+        warning: the preset read-only denies, so `ask fs.write "*"` of a manifest that is not trusted does not hold
+        error: write is denied fs.write of "a": the preset rule `deny fs.write "*"` decides; the rule `allow write "a"` would allow it
+
+        hint: haft call --allow write write '{"path":"a","content":""}' --preset read-only
+        --- status 3
+    "#]]);
+}
+
+#[test]
+fn init_writes_what_it_trusts_and_overwrites_nothing() {
+    let world = World::with_files();
+    world.check(
+        &["init"],
+        &expect![[r#"
+        wrote /world/work/haft.toml
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &["call", "read", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &["init"],
+        &expect![[r#"
+        --- stderr
+        error: /world/work/haft.toml exists already and is left as it is
+
+        hint: mv /world/work/haft.toml /world/work/haft.toml.old && haft init
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["init", "--json", "--root", "src"],
+        &expect![[r#"
+        {"path":"/world/work/src/haft.toml"}
+        --- status 0
+    "#]],
+    );
+    assert_eq!(world.read("work/src/haft.toml"), world.read("work/haft.toml"));
+    world.check(
+        &["trust"],
+        &expect![[r#"
+        /world/work/haft.toml is trusted; it grants nothing beyond the defaults
+        --- status 0
+    "#]],
+    );
+}
