@@ -36,6 +36,11 @@ fn trim(schema: &mut Value) {
             fields.insert("type".to_owned(), only);
         }
     }
+    if fields.contains_key("type")
+        && let Some(Value::Array(options)) = fields.get_mut("enum")
+    {
+        options.retain(|option| !option.is_null());
+    }
     inline_optional(fields);
     for value in fields.values_mut() {
         match value {
@@ -77,6 +82,15 @@ mod tests {
         opts: Option<Opts>,
         /// A property named like a keyword survives.
         title: Option<String>,
+        size: Option<Size>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only the schema is used")]
+    enum Size {
+        Small,
+        Large,
     }
 
     #[derive(Deserialize, JsonSchema)]
@@ -107,6 +121,13 @@ mod tests {
                 },
                 "path": {
                   "description": "Where.",
+                  "type": "string"
+                },
+                "size": {
+                  "enum": [
+                    "small",
+                    "large"
+                  ],
                   "type": "string"
                 },
                 "start_line": {

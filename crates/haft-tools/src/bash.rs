@@ -102,7 +102,7 @@ struct Opts {
     /// Working directory within the root.
     #[schemars(length(max = BASH_CWD_CHARS_MAX))]
     cwd: Option<String>,
-    /// Time until it is killed.
+    /// Milliseconds until it is killed; default: 60000.
     #[schemars(range(min = 1, max = TIMEOUT_MS_MAX))]
     timeout_ms: Option<u64>,
 }
