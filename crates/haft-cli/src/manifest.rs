@@ -64,7 +64,7 @@ impl ManifestFile {
         };
         let path = placed(path).map_err(|err| unusable(&err))?;
         // Opening something else than a file, such as a FIFO, could wait for ever.
-        if !path.is_file() {
+        if !path.metadata().map_err(|err| unusable(&err))?.is_file() {
             return Err(unusable(&"it is not a file"));
         }
         let file = std::fs::File::open(&path).map_err(|err| unusable(&err))?;

@@ -13,15 +13,17 @@ pub struct RunId(String);
 
 /// Says why a run or node name is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{what} {found:?} is not valid: expected 1 to {SCOPE_NAME_CHARS_MAX} letters, digits and the characters . _ - :"
-)]
+#[error("{what} {found:?} is not valid: expected {expected}")]
 pub struct ScopeError {
-    /// Which name it is: `run` or `node`.
+    /// Which part it is: `run`, `node` or `attempt`.
     pub what: &'static str,
-    /// The name that was given.
+    /// What was given.
     pub found: String,
+    /// What would be valid.
+    pub expected: &'static str,
 }
+
+const NAME_EXPECTED: &str = "1 to 128 letters, digits and the characters . _ - :";
 
 impl RunId {
     /// Returns the run id that `text` spells.
@@ -60,7 +62,8 @@ fn check_name(what: &'static str, text: &str) -> Result<(), ScopeError> {
     if !text.is_empty() && text.len() <= SCOPE_NAME_CHARS_MAX && text.bytes().all(is_allowed) {
         Ok(())
     } else {
-        Err(ScopeError { what, found: text.chars().take(SCOPE_NAME_CHARS_MAX).collect() })
+        let found = text.chars().take(SCOPE_NAME_CHARS_MAX).collect();
+        Err(ScopeError { what, found, expected: NAME_EXPECTED })
     }
 }
 
@@ -90,7 +93,8 @@ impl Scope {
     pub fn checked(self) -> Result<Self, ScopeError> {
         check_name("node", &self.node)?;
         if self.attempt == 0 {
-            return Err(ScopeError { what: "attempt", found: "0".to_owned() });
+            let (what, found) = ("attempt", "0".to_owned());
+            return Err(ScopeError { what, found, expected: "a number from 1" });
         }
         Ok(self)
     }
@@ -110,5 +114,21 @@ impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Scope { run, node, iteration, attempt } = &self.scope;
         write!(f, "{run}/{node}/{iteration}/{attempt}/{}", self.seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_at_their_bounds() {
+        let longest = "a".repeat(SCOPE_NAME_CHARS_MAX);
+        assert!(RunId::parse(&longest).is_ok() && RunId::parse("run_1.a-b:c").is_ok());
+        for bad in ["", "a/b", "a b", "ä", &format!("{longest}a")] {
+            let message = RunId::parse(bad).err().map(|err| err.to_string()).unwrap_or_default();
+            assert!(message.contains(NAME_EXPECTED), "{bad:?}: {message}");
+        }
+        assert!(NAME_EXPECTED.contains(&format!("1 to {SCOPE_NAME_CHARS_MAX} ")));
     }
 }

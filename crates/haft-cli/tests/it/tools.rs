@@ -47,68 +47,67 @@ fn one_tool_for_people() {
     World::new().check(
         &["tools", "show", "todo"],
         &expect![[r#"
-        todo
+            todo
 
-        Store the todo list of this session, in place of the former one.
+            Store the todo list of this session, in place of the former one.
 
-        effect     idempotent
-        kind       other
-        dangerous  no
-        requires   nothing
-        output     200000 bytes
+            effect     idempotent
+            kind       other
+            dangerous  no
+            requires   nothing
+            output     200000 bytes
 
-        parameters
-        {
-          "additionalProperties": false,
-          "properties": {
-            "todos": {
-              "description": "The whole list; it replaces the former one.",
-              "items": {
-                "additionalProperties": false,
-                "description": "One entry of a session's todo list.",
-                "properties": {
-                  "content": {
-                    "description": "What is to be done.",
-                    "type": "string"
-                  },
-                  "priority": {
-                    "description": "How important it is.",
-                    "enum": [
-                      "high",
-                      "medium",
-                      "low",
-                      null
+            parameters
+            {
+              "additionalProperties": false,
+              "properties": {
+                "todos": {
+                  "description": "The whole list; it replaces the former one.",
+                  "items": {
+                    "additionalProperties": false,
+                    "description": "One entry of a session's todo list.",
+                    "properties": {
+                      "content": {
+                        "description": "What is to be done.",
+                        "type": "string"
+                      },
+                      "priority": {
+                        "description": "How important it is.",
+                        "enum": [
+                          "high",
+                          "medium",
+                          "low"
+                        ],
+                        "type": "string"
+                      },
+                      "status": {
+                        "description": "How far it is.",
+                        "enum": [
+                          "pending",
+                          "in_progress",
+                          "completed",
+                          "cancelled"
+                        ],
+                        "type": "string"
+                      }
+                    },
+                    "required": [
+                      "content",
+                      "status"
                     ],
-                    "type": "string"
+                    "type": "object"
                   },
-                  "status": {
-                    "description": "How far it is.",
-                    "enum": [
-                      "pending",
-                      "in_progress",
-                      "completed",
-                      "cancelled"
-                    ],
-                    "type": "string"
-                  }
-                },
-                "required": [
-                  "content",
-                  "status"
-                ],
-                "type": "object"
+                  "maxItems": 1000,
+                  "type": "array"
+                }
               },
-              "maxItems": 1000,
-              "type": "array"
+              "required": [
+                "todos"
+              ],
+              "type": "object"
             }
-          },
-          "required": [
-            "todos"
-          ],
-          "type": "object"
-        }
-        --- status 0
-    "#]],
+            --- status 0
+        "#]],
     );
 }
 

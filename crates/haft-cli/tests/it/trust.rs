@@ -142,7 +142,9 @@ fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
         hint: haft call --allow bash bash '{"cmd":"ls"}'
         --- status 3
     "#]]);
-    world.check(&["call", "read", r#"{"path":"notes.txt"}"#], &expect![[r#"
+    world.check(
+        &["call", "read", r#"{"path":"notes.txt"}"#],
+        &expect![[r#"
         one
         two
         three
@@ -153,7 +155,8 @@ fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
         hint: haft trust /world/work/haft.toml
 
         --- status 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
