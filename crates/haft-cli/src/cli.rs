@@ -141,7 +141,7 @@ pub(crate) struct SettingArgs {
     )]
     pub(crate) output_bytes: Option<u64>,
 
-    /// Longest time for a call
+    /// Time for a call that asks for none itself
     #[arg(
         long,
         global = true,

@@ -54,7 +54,11 @@ impl ManifestFile {
     /// Finds and reads the manifest that holds in `directory`: the nearest one, going up.
     pub(crate) fn discover(directory: &Path) -> Result<Option<Self>, CommandError> {
         let candidates = directory.ancestors().map(|ancestor| ancestor.join(FILE_NAME));
-        candidates.into_iter().find(|path| path.is_file()).map(|path| Self::read(&path)).transpose()
+        candidates
+            .into_iter()
+            .find(|path| path.symlink_metadata().is_ok())
+            .map(|path| Self::read(&path))
+            .transpose()
     }
 
     /// Reads the manifest at `path`.

@@ -1,5 +1,6 @@
 //! Rules that keep haft's own files from the tools where a root encloses them: whoever could write the journal, the
-//! record of trust or the manifest would decide what is allowed and what is remembered. A command is not held by them.
+//! record of trust or the manifest would decide what is allowed and what is remembered. And rules that keep tools from
+//! writing what others run by themselves. A command is not held by them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,17 @@ use haft_policy::{Action, Rule, escape_path};
 
 use crate::manifest::FILE_NAME;
 use crate::state::State;
+
+/// What git, editors, shells and agents run or obey by themselves: whoever writes it runs commands without `bash`.
+const RUN_BY_OTHERS: &[&str] = &[
+    "**/.git/hooks/**",
+    "**/.git/config",
+    "**/.vscode/**",
+    "**/.idea/**",
+    "**/.mcp.json",
+    "**/.claude/**",
+    "**/.envrc",
+];
 
 /// Where haft's own files are.
 pub(crate) struct OwnFiles<'a> {
@@ -37,6 +49,9 @@ impl OwnFiles<'_> {
         }
         // Also where there is none yet: one that lies nearer comes before the one that holds now.
         rules.extend(deny(&["fs.write"], &format!("**/{FILE_NAME}"), registry));
+        for pattern in RUN_BY_OTHERS {
+            rules.extend(deny(&["fs.write"], pattern, registry));
+        }
         let has_other_name = |path: &&Path| path.file_name().is_some_and(|name| name != FILE_NAME);
         if let Some(manifest) = self.manifest.filter(has_other_name).filter(|path| encloses(path)) {
             rules.extend(deny(&["fs.write"], &escape_path(manifest), registry));

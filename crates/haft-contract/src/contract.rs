@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::limits::OUTPUT_BYTES_DEFAULT;
 use crate::{Effect, Kind, RequirementSet, ToolId};
 
 /// Everything that is known of a tool without calling it.
@@ -36,19 +35,16 @@ pub struct Contract {
 }
 
 /// Where a tool's output is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputLimit {
-    /// After so many bytes of text.
+    /// After as many bytes of text as the operator configured.
+    #[default]
+    Configured,
+    /// After so many bytes of text, or what the operator configured if that is less.
     Bytes(usize),
-    /// After so many entries of a list.
+    /// After so many entries of a list, or as many bytes of text as the operator configured.
     Entries(usize),
-}
-
-impl Default for OutputLimit {
-    fn default() -> Self {
-        Self::Bytes(OUTPUT_BYTES_DEFAULT)
-    }
 }
 
 /// The part of a contract that drives retries, in the words of the Smithers texts

@@ -52,7 +52,7 @@ impl Envelope {
 fn output_text(data: &Value, metadata: &Metadata) -> String {
     let text_field = |name: &str| data.get(name).and_then(Value::as_str);
     if let Some(head) = text_field("head").filter(|_| metadata.truncated) {
-        return crate::output::cut_text(head, text_field("tail"), metadata.output_path.as_deref());
+        return crate::output::cut_text(head, text_field("tail"), metadata);
     }
     match (data, text_field("output"), only_list(data)) {
         (Value::String(text), _, _) => text.clone(),
@@ -79,7 +79,7 @@ pub struct Metadata {
     /// The sidecar that holds the rest of a cut output; readable with `read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_path: Option<String>,
-    /// Why the rest of a cut output could not be kept.
+    /// Why the rest of a cut output could not be kept, or why not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_lost: Option<String>,
     /// The journal's name of the call: `run/node/iteration/attempt/seq`.

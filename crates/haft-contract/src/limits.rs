@@ -29,6 +29,8 @@ pub const BASH_ARG_CHARS_MAX: usize = 8_192;
 pub const BASH_CWD_CHARS_MAX: usize = 1_024;
 /// Longest path that a file tool takes, in bytes.
 pub const PATH_BYTES_MAX: usize = 4_096;
+/// Names in a path that a file tool takes.
+pub const PATH_NAMES_MAX: usize = 256;
 /// Entries of a todo list.
 pub const TODOS_MAX: usize = 1_000;
 /// Longest run or node name, in characters.
@@ -114,6 +116,7 @@ pub const TABLE: &[Limit] = &[
     ),
     Limit::new("BASH_CWD_CHARS_MAX", BASH_CWD_CHARS_MAX as u64, "characters", "opts.cwd of bash"),
     Limit::new("PATH_BYTES_MAX", PATH_BYTES_MAX as u64, "bytes", "a path given to a file tool"),
+    Limit::new("PATH_NAMES_MAX", PATH_NAMES_MAX as u64, "names", "a path given to a file tool"),
     Limit::new("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list"),
     Limit::new(
         "SCOPE_NAME_CHARS_MAX",

@@ -47,7 +47,7 @@ pub struct Excerpt {
     pub total_bytes: u64,
     /// The file that holds what was cut.
     pub sidecar: Option<String>,
-    /// Why there is no such file although something was cut.
+    /// Why there is no such file although something was cut, or why it does not hold everything.
     pub sidecar_error: Option<String>,
 }
 
@@ -59,10 +59,14 @@ impl Excerpt {
 }
 
 /// Says what was cut out between `head` and `tail`, in words for a model.
-pub(crate) fn cut_text(head: &str, tail: Option<&str>, sidecar: Option<&str>) -> String {
-    let rest = match sidecar {
-        Some(path) => format!("[output cut here; all of it: {path} (use read)]"),
-        None => "[output cut here]".to_owned(),
+pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &crate::Metadata) -> String {
+    let rest = match (&metadata.output_path, &metadata.output_lost) {
+        (Some(path), None) => format!("[output cut here; all of it: {path} (use read)]"),
+        (Some(path), Some(lost)) => {
+            format!("[output cut here; more of it: {path} (use read), but {lost}]")
+        }
+        (None, Some(lost)) => format!("[output cut here; {lost}]"),
+        (None, None) => "[output cut here]".to_owned(),
     };
     let newline = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     match tail {
@@ -124,17 +128,26 @@ pub struct ToolError {
     pub message: String,
     /// What the tool had produced until then, such as the output of a command that failed.
     pub output: Option<Box<Output>>,
+    /// What the journal holds in place of the message, where that quotes what the journal must not hold.
+    pub recorded: Option<String>,
 }
 
 impl ToolError {
     /// Returns an error without output.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), output: None }
+        Self { code, message: message.into(), output: None, recorded: None }
     }
 
     /// Returns the error with what the tool had produced until then.
     pub fn with_output(mut self, output: Output) -> Self {
         self.output = Some(Box::new(output));
+        self
+    }
+
+    /// Returns the error with what the journal holds in place of its message. A message that quotes a digested
+    /// parameter needs it.
+    pub fn recorded_as(mut self, text: impl Into<String>) -> Self {
+        self.recorded = Some(text.into());
         self
     }
 }

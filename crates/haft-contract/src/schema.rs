@@ -24,10 +24,7 @@ pub(crate) fn empty_object() -> Value {
 fn trim(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     for noise in ["title", "format", "default"] {
-        // A property may itself be called so; its value is then a schema, not a text.
-        if fields.get(noise).is_some_and(|value| !value.is_object()) {
-            fields.remove(noise);
-        }
+        fields.remove(noise);
     }
     if let Some(Value::Array(types)) = fields.get_mut("type") {
         types.retain(|name| name != "null");
@@ -42,8 +39,12 @@ fn trim(schema: &mut Value) {
         options.retain(|option| !option.is_null());
     }
     inline_optional(fields);
-    for value in fields.values_mut() {
+    for (name, value) in fields {
         match value {
+            // The names in here are parameters, not keywords.
+            Value::Object(properties) if name == "properties" => {
+                properties.values_mut().for_each(trim)
+            }
             Value::Object(_) => trim(value),
             Value::Array(items) => items.iter_mut().for_each(trim),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -82,12 +83,12 @@ mod tests {
         opts: Option<Opts>,
         /// A property named like a keyword survives.
         title: Option<String>,
+        default: serde_json::Value,
         size: Option<Size>,
     }
 
     #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
-    #[expect(dead_code, reason = "only the schema is used")]
     enum Size {
         Small,
         Large,
@@ -108,6 +109,7 @@ mod tests {
             {
               "additionalProperties": false,
               "properties": {
+                "default": true,
                 "opts": {
                   "additionalProperties": false,
                   "properties": {
@@ -140,7 +142,8 @@ mod tests {
                 }
               },
               "required": [
-                "path"
+                "path",
+                "default"
               ],
               "type": "object"
             }"#]]

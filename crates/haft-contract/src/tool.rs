@@ -14,6 +14,7 @@ use crate::{
 };
 
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
+type Parse = dyn Fn(&Value) -> Result<(), ToolError> + Send + Sync;
 type TimeoutMs = dyn Fn(&Value) -> Option<u64> + Send + Sync;
 type Execute = dyn Fn(Value, Cx) -> Result<Running, ToolError> + Send + Sync;
 type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
@@ -30,6 +31,7 @@ pub struct Tool {
     contract: Arc<Contract>,
     accesses: Arc<Accesses>,
     timeout_ms: Arc<TimeoutMs>,
+    parse: Arc<Parse>,
     execute: Arc<Execute>,
     uses_context: bool,
     definition_error: Option<DefinitionError>,
@@ -42,6 +44,19 @@ pub enum DefinitionError {
     /// The id is not valid.
     #[error(transparent)]
     Id(#[from] IdError),
+    /// The input is not an object of parameters.
+    #[error(
+        "tool {0} takes no object: its input must be a struct with named fields, which are the parameters"
+    )]
+    NotAnObject(ToolId),
+    /// A parameter that should be kept out of the journal does not exist.
+    #[error("tool {tool} keeps parameter {name:?} out of the journal, but has no such parameter")]
+    NotAParameter {
+        /// The tool.
+        tool: ToolId,
+        /// The name that no parameter has.
+        name: String,
+    },
 }
 
 /// A tool in the making.
@@ -97,6 +112,11 @@ impl Tool {
     /// its idempotency key, which is nearly always a mistake.
     pub fn uses_context(&self) -> bool {
         self.uses_context
+    }
+
+    /// Returns why the code could not take `input`, which a schema can leave open: a number too large for its type.
+    pub fn parse(&self, input: &Value) -> Result<(), ToolError> {
+        (self.parse)(input)
     }
 
     /// Returns the concrete accesses that `input` implies. Pure: the same for the same input.
@@ -242,8 +262,9 @@ impl ToolBuilder {
         }))
     }
 
-    /// Finishes the tool with code that blocks, such as work on files. It runs on a thread of its own and is
-    /// waited for even when the call is cancelled, so it asks [`Cx::is_cancelled`] where it takes long.
+    /// Finishes the tool with code that blocks, such as work on files. It runs on a thread of its own, which cannot be
+    /// stopped from outside: it asks [`Cx::is_cancelled`] where it takes long. A call that is cancelled waits for it for
+    /// a moment and then goes on without it; [`Fs::apply`](crate::Fs::apply) refuses from the cancellation on.
     pub fn execute_blocking<A, F, T, E>(self, run: F) -> Tool
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -255,16 +276,44 @@ impl ToolBuilder {
         self.finish::<A>(Arc::new(move |input, cx| {
             let args = parse_input(&input)?;
             let run = Arc::clone(&run);
-            Ok(Running::Blocking(Box::new(move || run(args, &cx)?.into_output())))
+            Ok(Running::Blocking(Box::new(move || {
+                if cx.is_cancelled() {
+                    return Err(ToolError::new(
+                        ErrorCode::ProcessAborted,
+                        "the call was cancelled before it began",
+                    ));
+                }
+                run(args, &cx)?.into_output()
+            })))
         }))
     }
 
-    fn finish<A: JsonSchema>(self, execute: Arc<Execute>) -> Tool {
+    fn finish<A: DeserializeOwned + JsonSchema + 'static>(self, execute: Arc<Execute>) -> Tool {
         let Self { mut contract, accesses, timeout_ms, definition_error } = self;
         contract.parameters = schema_of::<A>();
+        let definition_error = definition_error.or_else(|| definition_error_of(&contract));
         let contract = Arc::new(contract);
-        Tool { contract, accesses, timeout_ms, execute, uses_context: true, definition_error }
+        let parse = Arc::new(|input: &Value| parse_input::<A>(input).map(|_| ()));
+        Tool {
+            contract,
+            accesses,
+            timeout_ms,
+            parse,
+            execute,
+            uses_context: true,
+            definition_error,
+        }
     }
+}
+
+fn definition_error_of(contract: &Contract) -> Option<DefinitionError> {
+    if contract.parameters.get("type").is_none_or(|name| name != "object") {
+        return Some(DefinitionError::NotAnObject(contract.id.clone()));
+    }
+    let properties = contract.parameters.get("properties");
+    let is_unknown = |name: &&String| properties.and_then(|all| all.get(name.as_str())).is_none();
+    let name = contract.digested.iter().find(is_unknown)?.clone();
+    Some(DefinitionError::NotAParameter { tool: contract.id.clone(), name })
 }
 
 fn parse_input<A: DeserializeOwned>(input: &Value) -> Result<A, ToolError> {

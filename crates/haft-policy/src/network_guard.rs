@@ -41,8 +41,13 @@ pub struct NetworkRefusal {
 /// Returns why a command may not run while the network is off, or `None` if it looks local.
 ///
 /// Refused are curl, wget, npm, bun and pip, any argument that starts as an HTTP URL does, and git together with
-/// an argument push, pull, fetch, clone or remote, wherever it stands.
+/// an argument push, pull, fetch, clone or remote, wherever it stands; also where a wrapper such as env or a shell
+/// runs them.
 pub fn network_guard(argv: &[String]) -> Option<NetworkRefusal> {
+    refused_words(argv, 0)
+}
+
+fn refused_argv(argv: &[String]) -> Option<NetworkRefusal> {
     let (program, arguments) = argv.split_first()?;
     refused_program(program)
         .or_else(|| argv.iter().find_map(|word| refused_url(word)))
@@ -81,7 +86,7 @@ fn refused_words(words: &[String], nesting: usize) -> Option<NetworkRefusal> {
     while let Some(start) = starts.get(judged).copied() {
         judged += 1;
         let command = words.get(start..).unwrap_or_default();
-        let refusal = network_guard(command).or_else(|| refused_inside(command, nesting));
+        let refusal = refused_argv(command).or_else(|| refused_inside(command, nesting));
         if refusal.is_some() {
             return refusal;
         }

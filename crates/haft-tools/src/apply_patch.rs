@@ -1,16 +1,17 @@
 //! `apply_patch`: one patch over several files, all of it or nothing.
 
 use std::io::Read;
+use std::path::Path;
 
 use haft_contract::limits::OUTPUT_BYTES_MAX;
 use haft_contract::{
-    Access, ApplyError, Cx, Effect, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Kind,
-    Precondition, Tool, ToolError,
+    Access, Cx, Effect, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Kind, Precondition,
+    Tool, ToolError,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::edit::TRIES_MAX;
+use crate::edit::changing;
 use crate::patch::{self, FilePatch, Operation, Patch};
 use crate::text_file::{changes_workspace, missing, open, text_of};
 
@@ -70,7 +71,16 @@ fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
 }
 
 fn parse(text: &str) -> Result<Patch, ToolError> {
-    patch::parse(text).map_err(|err| ToolError::new(ErrorCode::PatchFailed, err.to_string()))
+    patch::parse(text).map_err(|err| {
+        let code = match err {
+            patch::PatchError::OverLimit { limit: patch::PATCH_BYTES_MAX, .. } => {
+                ErrorCode::PatchTooLarge
+            }
+            _ => ErrorCode::PatchFailed,
+        };
+        // The message quotes the patch, which the journal must not hold.
+        ToolError::new(code, err.to_string()).recorded_as("the patch cannot be read")
+    })
 }
 
 fn run(input: Input, cx: &Cx) -> Result<Applied, ToolError> {
@@ -83,27 +93,13 @@ fn run(input: Input, cx: &Cx) -> Result<Applied, ToolError> {
         return Err(ToolError::new(ErrorCode::PatchTooLarge, message));
     }
     let patch = parse(&input.patch)?;
-    let mut changed = None;
-    for _ in 0..TRIES_MAX {
+    changing(cx, || {
         let mut changes = Vec::new();
         for file in &patch.files {
             plan(cx, file, &mut changes)?;
         }
-        match cx.fs().apply(changes) {
-            Ok(()) => {
-                return Ok(Applied {
-                    status: "ok",
-                    files: patch.files.iter().map(summary).collect(),
-                });
-            }
-            Err(ApplyError::Failed(err)) => return Err(err),
-            Err(err @ ApplyError::Changed { .. }) => changed = Some(err),
-        }
-    }
-    Err(changed.map_or_else(
-        || ToolError::new(ErrorCode::ToolFailed, "the patch was never tried"),
-        ToolError::from,
-    ))
+        Ok((changes, Applied { status: "ok", files: patch.files.iter().map(summary).collect() }))
+    })
 }
 
 /// A file as it is before the patch.
@@ -116,6 +112,9 @@ struct Original {
 /// Works out what happens to one file, without changing it.
 fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), ToolError> {
     let original = file.old_path.as_deref().map(|path| original(cx, path)).transpose()?;
+    if matches!(file.operation, Operation::Delete | Operation::Rename) {
+        file.old_path.as_deref().map_or(Ok(()), |path| refuse_link(cx, path))?;
+    }
     let contents = patched(file, original.as_ref())?;
     let target =
         file.new_path.as_deref().map(|path| target(cx, path, file.operation)).transpose()?;
@@ -150,6 +149,25 @@ fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), 
     Ok(())
 }
 
+/// Refuses to delete or move what is a symlink: it is the file that it points to which would go.
+fn refuse_link(cx: &Cx, path: &str) -> Result<(), ToolError> {
+    let (place, _) = cx.fs().resolve(path)?;
+    let given = Path::new(path);
+    let parent =
+        given.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (directory, _) = cx.fs().resolve(&parent.to_string_lossy())?;
+    let is_itself =
+        given.file_name().is_some_and(|name| directory.join(name).relative() == place.relative());
+    if is_itself {
+        return Ok(());
+    }
+    let message = format!(
+        "path {path:?} is a symlink to {:?}: name the file itself, or remove the link with bash; nothing was changed",
+        place.display()
+    );
+    Err(ToolError::new(ErrorCode::PatchFailed, message))
+}
+
 fn original(cx: &Cx, path: &str) -> Result<Original, ToolError> {
     let (place, opened) = open(cx.fs(), path)?;
     let limit = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
@@ -181,6 +199,7 @@ fn patched(file: &FilePatch, original: Option<&Original>) -> Result<Option<Vec<u
                     ErrorCode::PatchFailed,
                     format!("{name}: {err}; nothing was changed"),
                 )
+                .recorded_as(format!("{name}: the patch does not fit; nothing was changed"))
             })?;
             Ok(patched.map(String::into_bytes))
         }

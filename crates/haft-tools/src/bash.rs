@@ -84,6 +84,13 @@ const SHELL_WORDS: &[&str] = &[
     "while",
 ];
 
+/// Programs that run what their arguments say.
+const RUN_OTHERS: &[&str] = &[
+    "bash", "busybox", "chroot", "dash", "doas", "env", "find", "flock", "ionice", "ksh", "nice",
+    "nohup", "parallel", "script", "setsid", "sh", "ssh", "stdbuf", "strace", "su", "sudo",
+    "taskset", "timeout", "unshare", "watch", "xargs", "zsh",
+];
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -135,11 +142,26 @@ fn accesses(input: &Input) -> Vec<Access> {
 }
 
 fn command(input: &Input) -> Command {
-    match &input.args {
-        Some(args) => Command::Argv(std::iter::once(&input.cmd).chain(args).cloned().collect()),
-        None => plain_words(&input.cmd)
-            .map_or_else(|| Command::Unknown(input.cmd.clone()), Command::Argv),
+    match (&input.args, plain_words(&input.cmd)) {
+        (Some(args), _) => {
+            let argv: Vec<String> = std::iter::once(&input.cmd).chain(args).cloned().collect();
+            if runs_others(&input.cmd) {
+                Command::Unknown(argv.join(" "))
+            } else {
+                Command::Argv(argv)
+            }
+        }
+        (None, Some(words)) if !words.iter().take(1).any(|word| runs_others(word)) => {
+            Command::Argv(words)
+        }
+        (None, _) => Command::Unknown(input.cmd.clone()),
     }
+}
+
+/// Returns whether a program runs what its arguments say, so that its name alone tells nothing.
+fn runs_others(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    SHELL_WORDS.contains(&program) || RUN_OTHERS.contains(&name)
 }
 
 /// Returns the words of a line in which no character means anything to a shell but the spaces between words.
@@ -153,40 +175,43 @@ fn plain_words(line: &str) -> Option<Vec<String>> {
 }
 
 async fn run(input: &Input, cx: &Cx) -> Result<Output, ToolError> {
-    let (program, args) = match command(input) {
-        Command::Argv(argv) => match argv.split_first() {
-            Some((program, _))
-                if input.args.is_none() && SHELL_WORDS.contains(&program.as_str()) =>
-            {
-                in_shell(&input.cmd)
-            }
-            Some((program, args)) => (program.clone(), args.to_vec()),
-            None => {
-                return Err(ToolError::new(
-                    ErrorCode::InvalidInput,
-                    "cmd: expected a command, found only spaces",
-                ));
-            }
-        },
-        Command::Unknown(line) if line.trim().is_empty() => {
-            return Err(ToolError::new(
-                ErrorCode::InvalidInput,
-                "cmd: expected a command, found only white space",
-            ));
+    let (program, args) = match (&input.args, plain_words(&input.cmd)) {
+        (Some(args), _) => (input.cmd.clone(), args.clone()),
+        (None, Some(words))
+            if !words.iter().take(1).any(|word| SHELL_WORDS.contains(&word.as_str())) =>
+        {
+            let mut words = words.into_iter();
+            (words.next().unwrap_or_default(), words.collect())
         }
-        Command::Unknown(line) => in_shell(&line),
+        (None, _) => ("bash".to_owned(), vec!["-c".to_owned(), input.cmd.clone()]),
     };
+    if input.cmd.trim().is_empty() {
+        return Err(ToolError::new(
+            ErrorCode::InvalidInput,
+            "cmd: expected a command, found only white space",
+        ));
+    }
     let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.clone());
-    let outcome = cx.shell().run(ShellRequest { program: program.clone(), args, cwd }).await?;
-    answer(&program, cx, outcome)
+    let request = ShellRequest { program: program.clone(), args, cwd };
+    let outcome = cx.shell().run(request).await.map_err(|mut err| {
+        if input.args.is_some()
+            && err.code == ErrorCode::ProcessSpawnFailed
+            && program.contains(' ')
+        {
+            err.message.push_str(": with args, cmd is the executable alone");
+        }
+        err
+    })?;
+    answer(&program, cx, outcome, ": give opts.timeout_ms if it needs longer")
 }
 
-fn in_shell(line: &str) -> (String, Vec<String>) {
-    ("bash".to_owned(), vec!["-c".to_owned(), line.to_owned()])
-}
-
-/// Turns what a command did into the tool's answer.
-pub(crate) fn answer(program: &str, cx: &Cx, outcome: ShellOutcome) -> Result<Output, ToolError> {
+/// Turns what a command did into the tool's answer; `longer` says how it could have had more time.
+pub(crate) fn answer(
+    program: &str,
+    cx: &Cx,
+    outcome: ShellOutcome,
+    longer: &str,
+) -> Result<Output, ToolError> {
     let mut output = Output::new(Body::Excerpt(outcome.output));
     output.enforced = Some(outcome.enforced);
     let (code, message) = match outcome.ending {
@@ -204,8 +229,7 @@ pub(crate) fn answer(program: &str, cx: &Cx, outcome: ShellOutcome) -> Result<Ou
         Ending::TimedOut => (
             ErrorCode::ProcessTimeout,
             format!(
-                "{program} did not end within {} ms and was killed with everything it started: \
-                 give opts.timeout_ms if it needs longer",
+                "{program} did not end within {} ms and was killed with everything it started{longer}",
                 cx.timeout_ms()
             ),
         ),
@@ -260,6 +284,6 @@ mod tests {
 
     #[test]
     fn shell_words_are_sorted() {
-        assert!(SHELL_WORDS.is_sorted());
+        assert!(SHELL_WORDS.is_sorted() && RUN_OTHERS.is_sorted());
     }
 }

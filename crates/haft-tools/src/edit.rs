@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::edit_match::{self, MatchError, Mode};
 use crate::text_file::{changes_workspace, load};
 
-/// Times that an edit is tried again because somebody else changed the file in between.
-pub(crate) const TRIES_MAX: usize = 5;
+/// Times that a change is worked out anew because somebody else changed the file in between. Each lost try means that
+/// another one won, so this many calls at the same time on one file all come through.
+pub(crate) const TRIES_MAX: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,32 +48,43 @@ pub(crate) fn edit() -> Tool {
 
 fn run(input: Input, cx: &Cx) -> Result<Edited, ToolError> {
     let mode = if input.replace_all.unwrap_or(false) { Mode::All } else { Mode::One };
-    let mut changed = None;
-    for _ in 0..TRIES_MAX {
+    changing(cx, || {
         let file = load(cx, &input.path)?;
         let replaced = edit_match::replace(&file.text, &input.old_string, &input.new_string, mode)
-            .map_err(|err| ToolError::new(code_of(&err), format!("{}: {err}", input.path)))?;
+            .map_err(|err| {
+                let code = code_of(&err);
+                // The message quotes the passage, which the journal must not hold.
+                ToolError::new(code, format!("{}: {err}", input.path))
+                    .recorded_as(format!("{}: old_string and the file do not fit", input.path))
+            })?;
         let change = FileChange::Write {
             path: file.path,
             contents: replaced.text.into_bytes(),
             mode: None,
             precondition: Precondition::Unchanged(file.stamp),
         };
-        match cx.fs().apply(vec![change]) {
-            Ok(()) => {
-                return Ok(Edited {
-                    replacements: replaced.replacements,
-                    first_changed_line: replaced.first_changed_line,
-                });
+        let (replacements, first_changed_line) =
+            (replaced.replacements, replaced.first_changed_line);
+        Ok((vec![change], Edited { replacements, first_changed_line }))
+    })
+}
+
+/// Works out changes and makes them, anew for as long as somebody else changes the files in between.
+pub(crate) fn changing<T>(
+    cx: &Cx,
+    work_out: impl Fn() -> Result<(Vec<FileChange>, T), ToolError>,
+) -> Result<T, ToolError> {
+    let mut tries = 1;
+    loop {
+        let (changes, answer) = work_out()?;
+        match cx.fs().apply(changes) {
+            Ok(()) => return Ok(answer),
+            Err(ApplyError::Changed { .. }) if tries < TRIES_MAX && !cx.is_cancelled() => {
+                tries += 1
             }
-            Err(ApplyError::Failed(err)) => return Err(err),
-            Err(err @ ApplyError::Changed { .. }) => changed = Some(err),
+            Err(err) => return Err(err.into()),
         }
     }
-    Err(changed.map_or_else(
-        || ToolError::new(ErrorCode::ToolFailed, "the edit was never tried"),
-        ToolError::from,
-    ))
 }
 
 fn code_of(err: &MatchError) -> ErrorCode {

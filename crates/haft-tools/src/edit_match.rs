@@ -120,8 +120,16 @@ pub fn replace(text: &str, old: &str, new: &str, mode: Mode) -> Result<Replaced,
     if replaced == text {
         return Err(MatchError::Unchanged);
     }
-    let first_changed_line = found.first().map_or(1, |span| edit.first_changed_line(*span));
+    let edited_line = found.first().map_or(1, |span| edit.first_changed_line(*span));
+    // Where only a line's ending changes, the line differs although its text does not.
+    let first_changed_line = edited_line.min(first_difference(text, &replaced));
     Ok(Replaced { text: replaced, replacements: found.len(), first_changed_line })
+}
+
+/// Returns the first line, counted from 1, that the texts do not share, endings included.
+fn first_difference(before: &str, after: &str) -> usize {
+    let lines = before.split_inclusive('\n').zip(after.split_inclusive('\n'));
+    lines.take_while(|(before, after)| before == after).count() + 1
 }
 
 /// A text and where its lines end.

@@ -13,6 +13,7 @@ use haft_contract::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::edit::changing;
 use crate::text_file::{TextFile, changes_workspace, load, reads_workspace};
 use crate::{bash, grep, patch, walk, write};
 
@@ -101,17 +102,21 @@ fn edit(input: EditInput, cx: &Cx) -> Result<&'static str, ToolError> {
     }
     let failed = |why: String| {
         ToolError::new(ErrorCode::PatchFailed, format!("Failed to apply patch: {why}"))
+            .recorded_as("Failed to apply patch")
     };
     let hunks = patch::parse_single(&input.patch).map_err(|err| failed(err.to_string()))?;
-    let file = load_whole(cx, &input.path)?;
-    let patched = patch::apply_hunks(&hunks, &file.text).map_err(|err| failed(err.to_string()))?;
-    cx.fs().apply(vec![FileChange::Write {
-        path: file.path,
-        contents: patched.into_bytes(),
-        mode: None,
-        precondition: Precondition::Unchanged(file.stamp),
-    }])?;
-    Ok("ok")
+    changing(cx, || {
+        let file = load_whole(cx, &input.path)?;
+        let patched =
+            patch::apply_hunks(&hunks, &file.text).map_err(|err| failed(err.to_string()))?;
+        let change = FileChange::Write {
+            path: file.path,
+            contents: patched.into_bytes(),
+            mode: None,
+            precondition: Precondition::Unchanged(file.stamp),
+        };
+        Ok((vec![change], "ok"))
+    })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -184,7 +189,7 @@ async fn run(input: BashInput, cx: &Cx) -> Result<Output, ToolError> {
     let request =
         ShellRequest { program: input.cmd.clone(), args: input.args.unwrap_or_default(), cwd };
     let outcome = cx.shell().run(request).await?;
-    let mut output = bash::answer(&input.cmd, cx, outcome)?;
+    let mut output = bash::answer(&input.cmd, cx, outcome, "")?;
     // The whole output is a bare string; a cut one keeps its head, its tail and the way to the rest.
     output.body = match output.body {
         Body::Excerpt(excerpt) if !excerpt.truncated() => Body::Text(excerpt.head),

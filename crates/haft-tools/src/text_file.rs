@@ -101,10 +101,7 @@ pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError
         )));
     }
     if start.contains(&0) {
-        let size = contents.len();
-        return Err(invalid(format!(
-            "file {path:?} is binary ({size} bytes, with NUL bytes), not text"
-        )));
+        return Err(invalid(format!("file {path:?} is binary (it has NUL bytes), not text")));
     }
     Ok(())
 }
@@ -150,7 +147,10 @@ pub(crate) fn missing(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
                 format!("did you mean {}?", near.join(" or "))
             }
         }
-        _ => format!("its directory {parent:?} does not exist either; use glob to find it"),
+        Ok((_, None)) => {
+            format!("its directory {parent:?} does not exist either; use glob to find it")
+        }
+        Ok(_) | Err(_) => "use glob to find it".to_owned(),
     };
     invalid(format!("path {path:?} does not exist: {hint}"))
 }

@@ -55,6 +55,11 @@ fn run(input: Input, cx: &Cx) -> Result<&'static str, ToolError> {
 
 /// Writes `content` in place of whatever file is at `path`, in the form that the file had.
 pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static str, ToolError> {
+    if path.ends_with('/') {
+        let message =
+            format!("path {path:?} ends with a slash and so names a directory: name the file");
+        return Err(ToolError::new(ErrorCode::PathInvalid, message));
+    }
     let (place, kind) = cx.fs().resolve(path)?;
     let content = match kind {
         None => content,
@@ -65,6 +70,14 @@ pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static s
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
     };
+    let bytes_max = cx.max_output_bytes();
+    if content.len() > bytes_max {
+        let message = format!(
+            "with the CRLF line ends of the file that it replaces, content has {} bytes, at most {bytes_max} are possible",
+            content.len()
+        );
+        return Err(ToolError::new(ErrorCode::ContentTooLarge, message));
+    }
     cx.fs().apply(vec![FileChange::Write {
         path: place,
         contents: content.into_bytes(),

@@ -1,7 +1,7 @@
 //! Files as a call reaches them: beneath the roots, as far as its grant goes, and the session's sidecars for
 //! reading.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use haft_contract::{
@@ -10,6 +10,7 @@ use haft_contract::{
 };
 use haft_policy::{Grant, PathSubject};
 use haft_sandbox::{Change, Expected, Root, Stamp};
+use tokio_util::sync::CancellationToken;
 
 use crate::roots::{Roots, file_kind, path_error};
 use crate::sidecar::Sidecars;
@@ -64,7 +65,7 @@ impl Territory {
         })
     }
 
-    fn within_sidecars(&self, path: &str) -> Option<(&Root, std::path::PathBuf)> {
+    fn within_sidecars(&self, path: &str) -> Option<(&Root, PathBuf)> {
         let directory = self.sidecars.directory()?;
         let relative = Path::new(path).strip_prefix(directory).ok()?;
         let root = match self.sidecar_root.get() {
@@ -80,21 +81,29 @@ impl Territory {
 
 /// The files that one call may touch.
 pub(crate) struct GrantedFs {
-    territory: Territory,
-    grant: Arc<Grant>,
+    pub(crate) territory: Territory,
+    pub(crate) grant: Arc<Grant>,
+    /// The places that the call declared it would change, and that were judged; nothing else is changed.
+    pub(crate) changes_beneath: Vec<PathBuf>,
+    /// Whether the tool reads files at all, and so may read the session's sidecars.
+    pub(crate) reads_sidecars: bool,
+    /// Cancelled when the call is to stop; from then on nothing is changed.
+    pub(crate) stop: CancellationToken,
 }
 
 impl GrantedFs {
-    pub(crate) fn new(territory: Territory, grant: Arc<Grant>) -> Self {
-        Self { territory, grant }
-    }
-
     fn may_read(&self, path: &FilePath) -> bool {
-        self.territory.subject(path).is_none_or(|subject| self.grant.permits_read(&subject))
+        match self.territory.subject(path) {
+            Some(subject) => self.grant.permits_read(&subject),
+            None => self.reads_sidecars,
+        }
     }
 
     fn may_write(&self, path: &FilePath) -> bool {
-        self.territory.subject(path).is_some_and(|subject| self.grant.permits_write(&subject))
+        self.territory.subject(path).is_some_and(|subject| {
+            let declared = |place: &PathBuf| subject.absolute.starts_with(place);
+            self.changes_beneath.iter().any(declared) && self.grant.permits_write(&subject)
+        })
     }
 
     fn require(&self, allowed: bool, verb: &str, path: &FilePath) -> Result<(), ToolError> {
@@ -131,6 +140,10 @@ impl Fs for GrantedFs {
 
     fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
         let Some(first) = changes.first() else { return Ok(()) };
+        if self.stop.is_cancelled() {
+            let message = "the call was told to stop, so nothing was changed";
+            return Err(ToolError::new(ErrorCode::ProcessAborted, message).into());
+        }
         let root = self.territory.root(path_of(first))?.clone();
         for change in &changes {
             let path = path_of(change);

@@ -9,28 +9,27 @@ use serde_json::Value;
 /// Longest piece of an input that a message repeats, in characters.
 const FOUND_CHARS_MAX: usize = 60;
 
+/// Floats below this hold every integer exactly.
+const INTEGRAL_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// A compiled schema of an input.
 #[derive(Debug)]
 pub(crate) struct InputSchema {
     validator: Validator,
-    optional: Vec<String>,
+    schema: Value,
 }
 
 impl InputSchema {
     /// Compiles `schema`. References to files and hosts are refused.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         let validator = jsonschema::options().build(schema).map_err(|err| err.to_string())?;
-        Ok(Self { validator, optional: optional_properties(schema) })
+        Ok(Self { validator, schema: schema.clone() })
     }
 
-    /// Returns the input without optional fields that are null: models send null for «not given».
-    pub(crate) fn without_nulls(&self, mut input: Value) -> Value {
-        if let Value::Object(fields) = &mut input {
-            fields.retain(|name, value| {
-                !(value.is_null() && self.optional.iter().any(|one| one == name))
-            });
-        }
-        input
+    /// Puts an input into the form that it means: an optional parameter that is null is left out, and an integer that
+    /// is written as `1.0` is 1. Models write both.
+    pub(crate) fn normalize(&self, input: &mut Value) {
+        normalize(&self.schema, input);
     }
 
     /// Returns a message that lists every violation, or nothing when the input is valid.
@@ -51,25 +50,54 @@ impl InputSchema {
     }
 }
 
-/// Names the properties that may be left out and whose schema does not accept null itself.
-fn optional_properties(schema: &Value) -> Vec<String> {
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let accepts_null = |property: &Value| match property.get("type") {
+fn normalize(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
+            let required = schema.get("required").and_then(Value::as_array);
+            let is_required =
+                |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+            fields.retain(|name, field| {
+                let may_go = |property| !is_required(name) && !accepts_null(property);
+                !(field.is_null() && properties.get(name).is_some_and(may_go))
+            });
+            for (name, field) in fields {
+                if let Some(property) = properties.get(name) {
+                    normalize(property, field);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                items.iter_mut().for_each(|item| normalize(schema, item));
+            }
+        }
+        Value::Number(number) => {
+            if schema.get("type").is_some_and(|name| name == "integer")
+                && let Some(whole) =
+                    number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0)
+                && whole.abs() < INTEGRAL_FLOAT_MAX
+            {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "it is whole and small enough to be exact"
+                )]
+                let integer = whole as i64;
+                *value = Value::from(integer);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn accepts_null(property: &Value) -> bool {
+    match property.get("type") {
         Some(Value::String(name)) => name == "null",
         Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
         _ => true,
-    };
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    properties
-        .filter(|(name, property)| !required.contains(&name.as_str()) && !accepts_null(property))
-        .map(|(name, _)| name.clone())
-        .collect()
+    }
 }
 
 fn describe(error: &ValidationError<'_>, lines: &mut Vec<String>) {
@@ -184,7 +212,7 @@ mod tests {
                 "limit": {"type": "integer", "minimum": 1},
                 "todos": {"type": "array", "items": {
                     "type": "object",
-                    "properties": {"status": {"enum": ["pending", "done"]}},
+                    "properties": {"status": {"enum": ["pending", "done"]}, "priority": {"type": "string"}},
                     "required": ["status"]
                 }},
                 "shape": {"oneOf": [
@@ -198,13 +226,20 @@ mod tests {
             "additionalProperties": false
         });
         let compiled = InputSchema::compile(&schema).unwrap();
-        let input = compiled.without_nulls(input.clone());
+        let mut input = input.clone();
+        compiled.normalize(&mut input);
         expect.assert_eq(&compiled.violations(&input).unwrap_or_default());
     }
 
     #[test]
     fn every_violation_is_named_with_its_path() {
         check(&json!({"path": "a", "limit": null}), expect![[""]]);
+        check(&json!({"path": "a", "limit": 3.0}), expect![[""]]);
+        check(&json!({"path": "a", "limit": 3.5}), expect!["limit: expected integer, found 3.5"]);
+        check(
+            &json!({"path": "a", "todos": [{"status": "done", "priority": null}]}),
+            expect![[""]],
+        );
         check(&json!({"path": null}), expect!["path: expected string, found null"]);
         check(
             &json!({"limit": 0, "pth": "x", "path": 3}),

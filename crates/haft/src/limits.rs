@@ -2,11 +2,17 @@
 
 use haft_contract::limits::Limit;
 
-use crate::pipeline::STOP_MS;
+use crate::pipeline::{MESSAGE_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
 use crate::shell::{PROGRESS_MS, READ_BYTES};
 
 /// All bounds of the pipeline, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
+    Limit::new(
+        "RECORDED_BYTES_MAX",
+        RECORDED_BYTES_MAX as u64,
+        "bytes",
+        "an input as the journal holds it; longer ones as digest",
+    ),
     Limit::new(
         "STOP_MS",
         STOP_MS,

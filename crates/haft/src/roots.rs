@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use haft_contract::limits::PATH_BYTES_MAX;
+use haft_contract::limits::{PATH_BYTES_MAX, PATH_NAMES_MAX};
 use haft_contract::{ErrorCode, FileKind, FilePath, ToolError};
 use haft_policy::PathSubject;
 use haft_sandbox::{Root, RootError};
@@ -23,20 +23,33 @@ struct Place {
 
 /// Says why a directory cannot be a root.
 #[derive(Debug, thiserror::Error)]
-#[error("root {path:?} cannot be used: {source}")]
 #[non_exhaustive]
-pub struct RootsError {
-    /// The directory.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub source: RootError,
+pub enum RootsError {
+    /// It cannot be opened.
+    #[error("root {path:?} cannot be used: {source}")]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RootError,
+    },
+    /// It lies inside another one, or is the same.
+    #[error("root {inner:?} lies inside root {outer:?}: leave out the inner one")]
+    Nested {
+        /// The directory inside.
+        inner: PathBuf,
+        /// The directory around it.
+        outer: PathBuf,
+    },
 }
 
 impl Roots {
     /// Opens the root at `first`, and further ones.
     pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, RootsError> {
         let others = others.iter().map(|path| Place::open(path)).collect::<Result<_, _>>()?;
-        Ok(Self { first: Place::open(first)?, others })
+        let roots = Self { first: Place::open(first)?, others };
+        roots.check_apart()?;
+        Ok(roots)
     }
 
     /// Returns the canonical path of the root that relative paths start from.
@@ -47,6 +60,21 @@ impl Roots {
     /// Returns the canonical paths of all roots.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.places().map(|place| place.root.path().to_path_buf()).collect()
+    }
+
+    /// Refuses roots that lie inside each other: a path would have two names, and a rule might know the other one.
+    fn check_apart(&self) -> Result<(), RootsError> {
+        let paths = self.paths();
+        for (index, inner) in paths.iter().enumerate() {
+            let around = paths
+                .iter()
+                .enumerate()
+                .find(|(other, outer)| *other != index && inner.starts_with(outer));
+            if let Some((_, outer)) = around {
+                return Err(RootsError::Nested { inner: inner.clone(), outer: outer.clone() });
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn root(&self, index: usize) -> Option<&Root> {
@@ -81,13 +109,12 @@ impl Roots {
         if given.is_relative() {
             return Ok((0, &self.first, given.to_path_buf()));
         }
-        // Roots may lie inside each other; the innermost says what the path is relative to.
-        let candidates = self.places().enumerate().filter_map(|(index, place)| {
+        let mut candidates = self.places().enumerate().filter_map(|(index, place)| {
             let within = [place.root.path(), place.spelled.as_path()];
             let relative = within.iter().find_map(|root| given.strip_prefix(root).ok())?;
             Some((index, place, relative.to_path_buf()))
         });
-        candidates.min_by_key(|(_, _, relative)| relative.components().count()).ok_or_else(|| {
+        candidates.next().ok_or_else(|| {
             let roots: Vec<String> =
                 self.paths().iter().map(|root| root.display().to_string()).collect();
             ToolError::new(
@@ -115,8 +142,8 @@ impl Roots {
 
 impl Place {
     fn open(path: &Path) -> Result<Self, RootsError> {
-        let root =
-            Root::open(path).map_err(|source| RootsError { path: path.to_path_buf(), source })?;
+        let root = Root::open(path)
+            .map_err(|source| RootsError::Unusable { path: path.to_path_buf(), source })?;
         Ok(Self { root, spelled: without_dots(path) })
     }
 }
@@ -134,6 +161,10 @@ fn check_spelling(path: &str) -> Result<(), ToolError> {
         invalid(&format!(
             "the path is {} bytes long: at most {PATH_BYTES_MAX} are possible",
             path.len()
+        ))
+    } else if path.split('/').count() > PATH_NAMES_MAX {
+        invalid(&format!(
+            "the path has more than {PATH_NAMES_MAX} names, which is more than haft follows"
         ))
     } else if path.contains('\0') {
         invalid("the path contains a NUL character, which no file name can")

@@ -21,6 +21,9 @@ pub enum RunError {
     /// The call's place in the run is not valid.
     #[error(transparent)]
     Scope(#[from] ScopeError),
+    /// haft itself panicked over the call, which is a bug. If the call's effect was begun, its intent is in the journal.
+    #[error("haft panicked over this call, which is a bug; see its row in the journal")]
+    Panicked,
     /// The process is shutting down.
     #[error("the runtime was shut down before the call ended; see its row in the journal")]
     ShutDown,
@@ -35,10 +38,16 @@ pub struct Run {
 pub(crate) struct RunState {
     pub(crate) session: Arc<SessionState>,
     id: RunId,
+    attempts: Arc<Attempts>,
+}
+
+/// The attempts of one run, shared by all who make calls in it.
+#[derive(Default)]
+pub(crate) struct Attempts {
     // Each attempt's counters, loaded from the journal at its first call. Whoever makes a call takes the lock to find
     // its attempt; counting happens under the attempt's own lock. A channel to one counting task would cost every call
     // a switch between tasks.
-    attempts: Mutex<HashMap<Scope, Arc<Attempt>>>,
+    by_scope: Mutex<HashMap<Scope, Arc<Attempt>>>,
 }
 
 #[derive(Default)]
@@ -55,7 +64,8 @@ pub(crate) struct Numbered {
 
 impl Run {
     pub(crate) fn new(session: Arc<SessionState>, id: RunId) -> Self {
-        Self { state: Arc::new(RunState { session, id, attempts: Mutex::default() }) }
+        let attempts = session.shared.attempts_of(&id);
+        Self { state: Arc::new(RunState { session, id, attempts }) }
     }
 
     /// Returns the run's id.
@@ -66,12 +76,15 @@ impl Run {
     /// Passes a call through the pipeline.
     ///
     /// Dropping the future cancels the call; what it did until then is recorded all the same.
-    pub async fn call(&self, call: Call) -> Result<Envelope, RunError> {
+    pub async fn call(&self, mut call: Call) -> Result<Envelope, RunError> {
+        call.cancellation = call.cancellation.child_token();
         let cancelled_on_drop = call.cancellation.clone().drop_guard();
         let state = Arc::clone(&self.state);
         let passed = tokio::spawn(async move { pipeline::pass(call, &state).await }).await;
         cancelled_on_drop.disarm();
-        passed.unwrap_or(Err(RunError::ShutDown))
+        passed.unwrap_or_else(|err| {
+            Err(if err.is_panic() { RunError::Panicked } else { RunError::ShutDown })
+        })
     }
 }
 
@@ -90,7 +103,8 @@ impl RunState {
     /// Numbers a call of `scope` whose first key is `key`.
     pub(crate) async fn number(&self, scope: &Scope, key: CallKey) -> Result<Numbered, RunError> {
         let attempt = {
-            let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut attempts =
+                self.attempts.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(attempts.entry(scope.clone()).or_default())
         };
         let journal = &self.session.shared.parts.journal;

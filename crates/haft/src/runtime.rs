@@ -1,12 +1,12 @@
 //! What all calls share: tools, roots, rules, journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
-use haft_contract::{Contract, RequirementSet, ToolId, Variables};
+use haft_contract::{Contract, RequirementSet, RunId, ScopeError, ToolId, Variables};
 use haft_journal::Journal;
 use haft_policy::{Capabilities, PatternError, Rule, RuleErrors, RuleScope};
 use haft_sandbox::Launcher;
@@ -14,6 +14,7 @@ use haft_sandbox::Launcher;
 use crate::clock::Clock;
 use crate::registry::Registry;
 use crate::roots::Roots;
+use crate::run::Attempts;
 use crate::session::{Session, SessionOptions};
 use crate::watchdog::Watchdog;
 
@@ -70,6 +71,12 @@ pub enum RuntimeError {
     /// Permission rules are not usable.
     #[error(transparent)]
     Rules(#[from] RuleErrors),
+    /// The session's name is not usable.
+    #[error(transparent)]
+    Session(#[from] ScopeError),
+    /// The session's name begins with a dot.
+    #[error("session {0:?} is not valid: expected a name that does not begin with a dot")]
+    SessionName(String),
     /// A requirement is not usable.
     #[error(transparent)]
     Requirement(#[from] PatternError),
@@ -87,9 +94,24 @@ pub(crate) struct Shared {
     pub(crate) effective: Capabilities,
     // Each tool's own, compiled at its first call.
     own: BTreeMap<ToolId, OnceLock<Capabilities>>,
+    // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
+    // not give two calls one number. Written when a run is begun or gone on with.
+    attempts: Mutex<HashMap<RunId, Weak<Attempts>>>,
 }
 
 impl Shared {
+    /// Returns the counters of a run, the same to everybody.
+    pub(crate) fn attempts_of(&self, run: &RunId) -> Arc<Attempts> {
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = attempts.get(run).and_then(Weak::upgrade) {
+            return shared;
+        }
+        attempts.retain(|_, counters| counters.strong_count() > 0);
+        let counters = Arc::default();
+        attempts.insert(run.clone(), Arc::downgrade(&counters));
+        counters
+    }
+
     /// Returns what the tool itself requires; what other tools require is none of its business.
     pub(crate) fn capabilities_of(
         &self,
@@ -115,7 +137,7 @@ impl Runtime {
             .contracts()
             .map(|contract| (contract.id.clone(), OnceLock::new()))
             .collect();
-        Ok(Self { shared: Arc::new(Shared { parts, effective, own }) })
+        Ok(Self { shared: Arc::new(Shared { parts, effective, own, attempts: Mutex::default() }) })
     }
 
     /// Returns the tools on offer.

@@ -57,6 +57,11 @@ pub(crate) struct SessionState {
 
 impl Session {
     pub(crate) fn open(shared: Arc<Shared>, options: SessionOptions) -> Result<Self, RuntimeError> {
+        // The name is a directory's, which goes with the session.
+        RunId::parse(&options.id)?;
+        if options.id.starts_with('.') {
+            return Err(RuntimeError::SessionName(options.id));
+        }
         let of_session = options.rules.into_iter().map(|rule| (RuleScope::Session, rule));
         let all = shared.parts.rules.iter().cloned().chain(of_session);
         let rules = RuleSet::compile(all, &shared.parts.variables)?;

@@ -54,7 +54,10 @@ impl CallShell {
     async fn run_to_end(&self, request: ShellRequest) -> Result<ShellOutcome, ToolError> {
         let mut process = self.spawn(&request).await?;
         let mut collector = Collector::new(self.output_bytes_max, &self.sidecars, &self.label);
-        let stopped = self.follow(&mut process, &mut collector).await;
+        let stopped = match self.follow(&mut process, &mut collector).await {
+            None => self.await_exit(&mut process).await,
+            stopped => stopped,
+        };
         if stopped.is_some() {
             process.kill();
             drain(&mut process, &mut collector).await;
@@ -91,6 +94,11 @@ impl CallShell {
                 ));
             }
         }
+        if self.territory.subject(&place).is_none() {
+            let message =
+                format!("cwd {cwd:?} is outside the workspace: use a directory within the root");
+            return Err(ToolError::new(ErrorCode::PathEscape, message));
+        }
         let root = self.territory.root(&place)?;
         let directory =
             root.open_dir(place.relative()).map_err(|err| crate::roots::path_error(cwd, &err))?;
@@ -118,6 +126,16 @@ impl CallShell {
                 },
                 _ = ticks.tick() => self.report(started, collector.total_bytes),
             }
+        }
+    }
+
+    /// Waits for a command that has closed its output; says why when it had to be stopped.
+    async fn await_exit(&self, process: &mut Process) -> Option<Ending> {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(self.deadline) => Some(Ending::TimedOut),
+            () = self.cancellation.cancelled() => Some(self.ending_of_cancel()),
+            _ = process.wait() => None,
         }
     }
 
@@ -165,6 +183,7 @@ fn enforced(from: &haft_sandbox::Enforced) -> Enforced {
 /// Keeps the head and the tail of an output in memory and streams all of it to a sidecar once it is too long.
 struct Collector<'a> {
     bytes_max: usize,
+    tail_bytes_max: usize,
     head: Vec<u8>,
     tail: Vec<u8>,
     total_bytes: u64,
@@ -184,6 +203,8 @@ impl<'a> Collector<'a> {
     fn new(bytes_max: usize, sidecars: &'a Sidecars, label: &'a CallLabel) -> Self {
         Self {
             bytes_max,
+            // Small limits keep most of their room for the head.
+            tail_bytes_max: OUTPUT_TAIL_BYTES.min(bytes_max / 4),
             head: Vec::new(),
             tail: Vec::new(),
             total_bytes: 0,
@@ -205,14 +226,14 @@ impl<'a> Collector<'a> {
         if !self.is_cut() {
             self.open_sidecar();
             self.tail = self.head.clone();
-            let head_bytes = self.bytes_max.saturating_sub(OUTPUT_TAIL_BYTES);
+            let head_bytes = self.bytes_max.saturating_sub(self.tail_bytes_max);
             // Part of the head may come only now.
             self.head.extend_from_slice(bytes.get(..room).unwrap_or_default());
             self.head.truncate(head_bytes);
         }
         self.append_to_sidecar(bytes);
         self.tail.extend_from_slice(bytes);
-        let excess = self.tail.len().saturating_sub(OUTPUT_TAIL_BYTES);
+        let excess = self.tail.len().saturating_sub(self.tail_bytes_max);
         self.tail.drain(..excess);
     }
 
@@ -250,12 +271,20 @@ impl<'a> Collector<'a> {
 
     fn finish(self) -> Excerpt {
         let cut = self.is_cut();
+        let kept_bytes = self.sidecar.as_ref().map_or(0, |sidecar| sidecar.written_bytes);
+        let is_short = self.sidecar.is_some()
+            && u64::try_from(kept_bytes).is_ok_and(|kept| kept < self.total_bytes);
+        let sidecar_error = self.sidecar_error.or_else(|| {
+            is_short.then(|| {
+                format!("only the first {kept_bytes} of {} bytes were kept", self.total_bytes)
+            })
+        });
         Excerpt {
             head: text_of_head(&self.head, cut),
             tail: cut.then(|| text_of_tail(&self.tail)),
             total_bytes: self.total_bytes,
             sidecar: self.sidecar.map(|sidecar| sidecar.path),
-            sidecar_error: self.sidecar_error,
+            sidecar_error,
         }
     }
 }
@@ -297,15 +326,33 @@ mod tests {
     #[test]
     fn an_output_at_the_limit_is_whole_and_one_byte_more_is_cut() {
         let directory = tempfile::tempdir().unwrap();
-        let limit = OUTPUT_TAIL_BYTES + 100;
-        let exact = vec![b'a'; limit];
-        let whole = collect(limit, &[&exact], directory.path());
-        assert_eq!((whole.head.len(), whole.tail, whole.sidecar), (limit, None, None));
-        let cut = collect(limit, &[&exact, b"b"], directory.path());
-        assert_eq!((cut.head.len(), cut.total_bytes), (100, u64::try_from(limit + 1).unwrap()));
-        assert!(
-            cut.tail.is_some_and(|tail| tail.len() == OUTPUT_TAIL_BYTES && tail.ends_with("ab"))
-        );
+        for limit in [100, OUTPUT_TAIL_BYTES * 5] {
+            let tail_bytes = OUTPUT_TAIL_BYTES.min(limit / 4);
+            let exact = vec![b'a'; limit];
+            let whole = collect(limit, &[&exact], directory.path());
+            assert_eq!((whole.head.len(), whole.tail, whole.sidecar), (limit, None, None));
+            let cut = collect(limit, &[&exact, b"b"], directory.path());
+            assert_eq!(cut.head.len(), limit - tail_bytes);
+            assert_eq!(cut.total_bytes, u64::try_from(limit + 1).unwrap());
+            assert!(cut.tail.is_some_and(|tail| tail.len() == tail_bytes && tail.ends_with("ab")));
+        }
+    }
+
+    #[test]
+    fn a_sidecar_holds_what_fits_and_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let sidecars = Sidecars::new(directory.path().join("sidecars"));
+        let label = CallLabel { tool: "bash".to_owned(), seq: 1 };
+        let mut collector = Collector::new(1_000, &sidecars, &label);
+        let chunk = vec![b'a'; OUTPUT_BYTES_MAX / 2 + 1];
+        collector.take(&chunk);
+        collector.take(&chunk);
+        let excerpt = collector.finish();
+        let kept = std::fs::metadata(excerpt.sidecar.unwrap()).unwrap().len();
+        assert_eq!(kept, u64::try_from(OUTPUT_BYTES_MAX).unwrap());
+        let whole = OUTPUT_BYTES_MAX + 2;
+        let lost = format!("only the first {OUTPUT_BYTES_MAX} of {whole} bytes were kept");
+        assert_eq!(excerpt.sidecar_error, Some(lost));
     }
 
     #[test]
@@ -321,9 +368,8 @@ mod tests {
     #[test]
     fn one_large_chunk_fills_the_head() {
         let directory = tempfile::tempdir().unwrap();
-        let limit = OUTPUT_TAIL_BYTES + 100;
-        let cut = collect(limit, &[&vec![b'a'; limit * 3]], directory.path());
-        assert_eq!(cut.head.len(), 100);
+        let cut = collect(100, &[&vec![b'a'; 300]], directory.path());
+        assert_eq!(cut.head.len(), 75);
     }
 
     #[test]

@@ -53,10 +53,13 @@ impl Sidecars {
             return Ok(directory);
         }
         let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.directory)?;
+        if let Some(parent) = self.directory.parent() {
+            builder.recursive(true).create(parent)?;
+        }
+        // The directory is removed with the session, so it must be one that nobody else has.
+        builder.recursive(false).create(&self.directory)?;
         let canonical = self.directory.canonicalize()?;
         Ok(self.made.get_or_init(|| canonical))
     }

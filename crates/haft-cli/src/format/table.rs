@@ -20,6 +20,7 @@ pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
     let limit = match contract.output_limit {
+        OutputLimit::Configured => "as many bytes as configured".to_owned(),
         OutputLimit::Bytes(bytes) => format!("{bytes} bytes"),
         OutputLimit::Entries(entries) => format!("{entries} entries"),
     };

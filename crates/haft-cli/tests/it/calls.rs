@@ -278,10 +278,10 @@ fn what_cannot_be_called_is_a_matter_of_usage() {
     check(
         &["read", r#"{"path":"notes.txt"}"#, "--attempt", "0"],
         &expect![[r#"
-        --- stderr
-        error: attempt "0" is not valid: expected 1 to 128 letters, digits and the characters . _ - :
-        --- status 2
-    "#]],
+            --- stderr
+            error: attempt "0" is not valid: expected a number from 1
+            --- status 2
+        "#]],
     );
     check(
         &["read", r#"{"path":"notes.txt"}"#, "--run", "a b"],

@@ -133,10 +133,9 @@ fn rules_and_limits_hold() {
     check(
         &["bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
+        agent.
         [output cut here; all of it: /world/state/sessions/session_XXXXXXXXXXXXXXXXXXXXXXXXXX/1-bash.txt (use read)]
-        agent.toml
-        notes.txt
-        src
+        c
         --- status 0
     "#]],
     );

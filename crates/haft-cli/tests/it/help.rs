@@ -62,7 +62,7 @@ fn the_version_and_a_missing_command() {
                                         values: true, false]
               --output-bytes <BYTES>    Longest output of a call, and largest file, content or patch [env:
                                         HAFT_OUTPUT_BYTES]
-              --timeout-ms <MS>         Longest time for a call [env: HAFT_TIMEOUT_MS]
+              --timeout-ms <MS>         Time for a call that asks for none itself [env: HAFT_TIMEOUT_MS]
 
         Output:
               --json          Print JSON for programs to read

@@ -207,7 +207,7 @@ fn cancelling_a_call_ends_its_processes() {
     check_journal(
         &place,
         &expect![[
-            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"failed","tool":"bash"}"#
+            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"unknown","tool":"bash"}"#
         ]],
     );
 }
@@ -231,7 +231,7 @@ fn the_end_of_input_ends_what_runs() {
     check_journal(
         &place,
         &expect![[
-            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"failed","tool":"bash"}"#
+            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"unknown","tool":"bash"}"#
         ]],
     );
 }
@@ -251,7 +251,7 @@ fn a_signal_to_end_is_the_end_of_input() {
     check_journal(
         &place,
         &expect![[
-            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"failed","tool":"bash"}"#
+            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"unknown","tool":"bash"}"#
         ]],
     );
 }

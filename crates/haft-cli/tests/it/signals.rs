@@ -24,7 +24,7 @@ fn endless_call(world: &World) -> (Child, Pid) {
 #[test]
 fn an_interrupted_call_stops_and_says_so() {
     let mut listed = Vec::new();
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let world = World::with_files();
         let (child, command) = endless_call(&world);
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -36,7 +36,7 @@ fn an_interrupted_call_stops_and_says_so() {
     }
     for runs in listed {
         let runs: Value = serde_json::from_str(&runs).unwrap();
-        assert_eq!((&runs["run"]["intended"], &runs["run"]["failed"]), (&0.into(), &1.into()));
+        assert_eq!((&runs["run"]["intended"], &runs["run"]["unknown"]), (&0.into(), &1.into()));
     }
 }
 

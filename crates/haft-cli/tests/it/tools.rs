@@ -55,7 +55,7 @@ fn one_tool_for_people() {
             kind       other
             dangerous  no
             requires   nothing
-            output     200000 bytes
+            output     as many bytes as configured
 
             parameters
             {

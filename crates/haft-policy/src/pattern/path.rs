@@ -21,6 +21,8 @@ struct Anchored {
     names: Vec<Name>,
     /// Without glob signs: what lies beneath matches too.
     is_plain: bool,
+    /// Written as one name without a slash: a deny or ask of it holds at any depth, as in ignore files.
+    is_bare_name: bool,
     spelled: Spelled,
 }
 
@@ -65,7 +67,9 @@ impl PathPattern {
             Anchored::new(Anchor::FileSystemRoot, names, spelled)
         } else {
             let spelled = Spelled::FromWorkspaceRoot(spelled_bytes(&names));
-            Anchored::new(Anchor::WorkspaceRoot, names, spelled)
+            let is_bare_name = !text.contains('/')
+                && matches!(names.as_slice(), [Name::Literal(_) | Name::Glob(_)]);
+            Anchored { is_bare_name, ..Anchored::new(Anchor::WorkspaceRoot, names, spelled) }
         };
         Ok(Self { alternatives: vec![anchored] })
     }
@@ -121,7 +125,7 @@ impl PathPattern {
 impl Anchored {
     fn new(anchor: Anchor, names: Vec<Name>, spelled: Spelled) -> Self {
         let is_plain = names.iter().all(|name| matches!(name, Name::Literal(_)));
-        Self { anchor, names, is_plain, spelled }
+        Self { anchor, names, is_plain, is_bare_name: false, spelled }
     }
 
     fn matches(&self, path: &PathSubject, reading: Reading) -> bool {
@@ -130,6 +134,10 @@ impl Anchored {
             Anchor::WorkspaceRoot => path.relative.as_deref(),
         };
         let reaches_beneath = self.is_plain || reading == Reading::Wide;
+        if self.is_bare_name && reading == Reading::Wide {
+            let mut parts = path.into_iter().flat_map(components);
+            return parts.any(|part| self.names.iter().all(|name| name.matches(part)));
+        }
         path.is_some_and(|path| names_match(&self.names, components(path), reaches_beneath))
     }
 }

@@ -85,7 +85,7 @@ pub enum SpawnError {
 #[non_exhaustive]
 pub enum WaitError {
     /// The helper was ended by someone else, perhaps by the command; the command was then killed.
-    #[error("the helper of the command died{}; the command was killed", because(.signal))]
+    #[error("the helper of the command died{}; the command was killed, but what had left its process group may still run", because(.signal))]
     HelperDied {
         /// The signal that ended the helper, if it was one.
         signal: Option<i32>,

@@ -266,7 +266,8 @@ fn a_cancelled_call_says_so() {
     let cx = cx(root.path());
     cx.cancellation().cancel();
     let err = call(cx, json!({"pattern": "*"})).unwrap_err();
-    expect!["TOOL_TIMEOUT: the walk was stopped before it found anything: name a narrower directory in `path`"].assert_eq(&format!("{}: {}", err.code, err.message));
+    expect!["PROCESS_ABORTED: the call was cancelled before it began"]
+        .assert_eq(&format!("{}: {}", err.code, err.message));
 }
 
 #[test]

@@ -115,3 +115,21 @@ async fn a_patch_cannot_reach_outside() {
     check(&workspace, "--- /dev/null\n+++ /tmp/haft-made-this\n@@ -0,0 +1 @@\n+b\n", expect![[r#"TOOL_PATH_ESCAPE: path "/tmp/haft-made-this" is outside the workspace: use a path within [tmp]/root"#]]).await;
     assert_eq!(std::fs::read(workspace.outside().join("victim")).unwrap(), b"a\n");
 }
+
+#[tokio::test]
+async fn a_link_is_neither_deleted_nor_moved_through() {
+    let workspace = several().await;
+    symlink("src/lib.rs", workspace.path("link")).unwrap();
+    check(&workspace, "*** Begin Patch\n*** Delete File: link\n*** End Patch\n", expect![[r#"TOOL_PATCH_FAILED: path "link" is a symlink to "src/lib.rs": name the file itself, or remove the link with bash; nothing was changed"#]])
+        .await;
+    let rename = "diff --git a/link b/moved\nrename from link\nrename to moved\n";
+    check(&workspace, rename, expect![[r#"TOOL_PATCH_FAILED: path "link" is a symlink to "src/lib.rs": name the file itself, or remove the link with bash; nothing was changed"#]]).await;
+    assert!(workspace.path("link").is_symlink() && workspace.path("src/lib.rs").is_file());
+    check(
+        &workspace,
+        "--- a/link\n+++ b/link\n@@ -2 +2 @@\n-two\n+2\n",
+        expect![[r#"{"files":[{"operation":"modify","path":"link"}],"status":"ok"}"#]],
+    )
+    .await;
+    assert_eq!(workspace.contents("src/lib.rs"), b"one\n2\nthree\n");
+}

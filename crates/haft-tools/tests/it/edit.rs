@@ -57,15 +57,24 @@ async fn edits_at_the_same_time_are_all_made() {
         let old = format!("<line {number:02}>");
         json!({"path": "f", "old_string": old, "new_string": format!("<edited {number:02}>")})
     };
-    let mut answers = Vec::new();
-    let (one, two, three, four) = tokio::join!(
-        workspace.text("edit", edit(0)),
-        workspace.text("edit", edit(5)),
-        workspace.text("edit", edit(10)),
-        workspace.text("edit", edit(15)),
-    );
-    answers.extend([one, two, three, four]);
+    let answers: Vec<String> = {
+        let edits = (0..16).map(|number| workspace.text("edit", edit(number)));
+        let mut running: Vec<_> = edits.map(Box::pin).collect();
+        let mut answers = Vec::new();
+        std::future::poll_fn(|cx| {
+            running.retain_mut(|call| match call.as_mut().poll(cx) {
+                std::task::Poll::Ready(answer) => {
+                    answers.push(answer);
+                    false
+                }
+                std::task::Poll::Pending => true,
+            });
+            if running.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+        answers
+    };
     assert!(answers.iter().all(|answer| answer.contains("\"replacements\":1")), "{answers:?}");
     let edited = String::from_utf8(workspace.contents("f")).unwrap();
-    assert_eq!(edited.matches("edited").count(), 4, "{edited}");
+    assert_eq!((answers.len(), edited.matches("edited").count()), (16, 16), "{edited}");
 }

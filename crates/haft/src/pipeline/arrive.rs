@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use haft_contract::limits::TOOL_ID_CHARS_MAX;
 use haft_contract::{CallId, CallKey, Effect, canonical_json, sha256_hex};
 use haft_journal::PlannedCall;
 use serde_json::{Value, json};
@@ -10,6 +11,9 @@ use tokio::time::Instant;
 use crate::call::Call;
 use crate::registry::Registered;
 use crate::run::{RunError, RunState};
+
+/// Input and accesses as the journal holds them, each, in bytes; longer ones are stored as size and SHA-256.
+pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
 
 /// A call with its place and its keys, and the tool if there is one of that name.
 pub(super) struct Arrived {
@@ -36,13 +40,18 @@ pub(super) async fn arrive(mut call: Call, run: &RunState) -> Result<Arrived, Ru
     let started = Instant::now();
     let parts = &run.session.shared.parts;
     let scope = run.scope(&call.place)?;
+    // A name longer than any tool's is nobody's; its beginning is enough to say so.
+    if let Some((end, _)) = call.tool.char_indices().nth(TOOL_ID_CHARS_MAX) {
+        call.tool.truncate(end);
+        call.tool.push('…');
+    }
     let found = parts.registry.find(&call.tool).cloned();
     let suggestions = match &found {
         Some(_) => Vec::new(),
         None => parts.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
     };
     if let Some(Ok(schema)) = found.as_ref().map(|tool| tool.schema()) {
-        call.input = schema.without_nulls(call.input);
+        schema.normalize(&mut call.input);
     }
     let tool =
         found.as_ref().map_or_else(|| call.tool.clone(), |tool| tool.contract().id.to_string());
@@ -107,25 +116,36 @@ impl Entry {
     }
 }
 
-/// Returns the input as the journal may hold it: bodies as size and SHA-256. What is in the input of a tool that does
-/// not exist nobody knows, so none of it is stored.
+/// Returns the input as the journal may hold it: bodies as size and SHA-256, and so whatever is too long to store. What is
+/// in the input of a tool that does not exist, or in a parameter that the tool does not have, nobody knows; where
+/// bodies may be among it, none of it is stored.
 fn recorded_input(input: &Value, canonical: String, found: Option<&Registered>) -> String {
-    let Some(found) = found else { return digest_of_text(&canonical).to_string() };
-    let digested = &found.contract().digested;
-    if digested.is_empty() {
-        return canonical;
+    let Some(contract) = found.map(Registered::contract) else {
+        return digest_of_text(&canonical).to_string();
+    };
+    if contract.digested.is_empty() {
+        return bounded(canonical);
     }
-    let Value::Object(fields) = input else { return canonical };
+    let Value::Object(fields) = input else { return digest_of_text(&canonical).to_string() };
+    let is_plain = |name: &String| {
+        let properties = contract.parameters.get("properties");
+        !contract.digested.contains(name) && properties.and_then(|all| all.get(name)).is_some()
+    };
     let mut fields = fields.clone();
     for (name, value) in &mut fields {
-        if digested.contains(name) {
+        if !is_plain(name) {
             *value = match &*value {
                 Value::String(text) => digest_of_text(text),
                 other => digest_of_text(&canonical_json(other)),
             };
         }
     }
-    canonical_json(&Value::Object(fields))
+    bounded(canonical_json(&Value::Object(fields)))
+}
+
+/// Returns JSON as it is, or its size and SHA-256 if it is too long to store.
+pub(super) fn bounded(json: String) -> String {
+    if json.len() <= RECORDED_BYTES_MAX { json } else { digest_of_text(&json).to_string() }
 }
 
 fn digest_of_text(text: &str) -> Value {

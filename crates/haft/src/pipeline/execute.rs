@@ -1,18 +1,17 @@
 //! Runs the tool with its grant, a time limit and a way to stop it. A panic stays inside the call.
 
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use haft_contract::limits::TIMEOUT_MS_MAX;
 use haft_contract::{Cx, CxParts, Effect, ErrorCode, Output, ToolError};
 use haft_journal::{Intent, Status};
+use haft_policy::Canonical;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::intend::Intended;
+use super::panic::{Contained, contained};
 use super::watch::Watched;
 use crate::files::GrantedFs;
 use crate::run::RunState;
@@ -38,63 +37,86 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
     let stop = call.cancellation.child_token();
     let cx = context(&watched, run, Timing { timeout_ms, deadline, stop: stop.clone() });
     let work = valid.tool().call_unguarded(call.input.clone(), cx);
-    let ended = run_bounded(CatchPanic(Box::pin(work)), &call.cancellation, &stop, deadline).await;
+    let ended = run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, deadline).await;
     let effect = valid.entry().effect();
     let (result, status) = conclude(ended, effect, timeout_ms);
     Executed { watched, intent, result, status }
 }
 
 /// How the tool's code came to its end.
-enum Ended {
+struct Ended {
+    how: How,
+    // Set when it was told to stop before it ended.
+    stopped: Option<ErrorCode>,
+}
+
+enum How {
     Returned(Result<Output, ToolError>),
     Panicked(String),
     // It was told to stop and did not: its code is dropped, or goes on by itself on a thread that nobody waits for.
-    Abandoned(ErrorCode),
+    Abandoned,
 }
 
 async fn run_bounded(
-    mut work: CatchPanic<'_>,
+    mut work: Contained<'_, Result<Output, ToolError>>,
     cancellation: &CancellationToken,
     stop: &CancellationToken,
     deadline: Instant,
 ) -> Ended {
     let code = tokio::select! {
         biased;
-        ended = &mut work => return ended,
-        () = tokio::time::sleep_until(deadline) => ErrorCode::ToolTimeout,
         () = cancellation.cancelled() => ErrorCode::ProcessAborted,
+        ended = &mut work => return Ended { how: how(ended), stopped: None },
+        () = tokio::time::sleep_until(deadline) => ErrorCode::ToolTimeout,
     };
     stop.cancel();
     let grace = Duration::from_millis(STOP_MS);
-    tokio::time::timeout(grace, work).await.unwrap_or(Ended::Abandoned(code))
+    let how = tokio::time::timeout(grace, work).await.map_or(How::Abandoned, how);
+    Ended { how, stopped: Some(code) }
 }
 
-/// Decides what is said and recorded. An effect that was interrupted may have happened, so it is unknown, not failed.
-fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, ToolError>, Status) {
-    let interrupted = |code, what: String| {
-        let (doubt, status) = match effect {
-            Effect::Once => (
-                "; its effect may or may not have happened: check before repeating",
-                Status::Unknown,
-            ),
-            Effect::Read | Effect::Idempotent => ("", Status::Failed),
-        };
-        (Err(ToolError::new(code, format!("{what}{doubt}"))), status)
-    };
+fn how(ended: Result<Result<Output, ToolError>, String>) -> How {
     match ended {
-        Ended::Returned(Ok(output)) => (Ok(output), Status::Succeeded),
-        Ended::Returned(Err(err)) => (Err(err), Status::Failed),
-        Ended::Panicked(message) => {
-            interrupted(ErrorCode::ToolPanicked, format!("the tool panicked: {message}"))
-        }
-        Ended::Abandoned(ErrorCode::ToolTimeout) => {
-            let what = format!("the tool did not end within {timeout_ms} ms and was stopped");
-            interrupted(ErrorCode::ToolTimeout, what)
-        }
-        Ended::Abandoned(code) => {
-            interrupted(code, "the call was cancelled and the tool was stopped".to_owned())
-        }
+        Ok(result) => How::Returned(result),
+        Err(panic) => How::Panicked(panic),
     }
+}
+
+/// Decides what is said and recorded. A `once` effect that was interrupted may have happened, at least in part, so it is
+/// unknown, not failed.
+fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, ToolError>, Status) {
+    let Ended { how, stopped } = ended;
+    let (mut err, interrupted) = match (how, stopped) {
+        (How::Returned(Ok(output)), _) => return (Ok(output), Status::Succeeded),
+        (How::Returned(Err(err)), None) => (err, false),
+        (How::Returned(Err(err)), Some(code)) => (stopped_error(err, code), true),
+        (How::Panicked(panic), _) => {
+            (ToolError::new(ErrorCode::ToolPanicked, format!("the tool panicked: {panic}")), true)
+        }
+        (How::Abandoned, stopped) => {
+            let code = stopped.unwrap_or(ErrorCode::ToolTimeout);
+            let why = match code {
+                ErrorCode::ToolTimeout => format!("the tool did not end within {timeout_ms} ms"),
+                _ => "the call was cancelled".to_owned(),
+            };
+            let message =
+                format!("{why}; the tool was told to stop and is not waited for any longer");
+            (ToolError::new(code, message), true)
+        }
+    };
+    if !interrupted || effect != Effect::Once {
+        return (Err(err), Status::Failed);
+    }
+    err.message.push_str("; its effect may or may not have happened: check before repeating");
+    (Err(err), Status::Unknown)
+}
+
+/// A tool that stops when it is told to cannot know why it was; whoever told it does.
+fn stopped_error(mut err: ToolError, code: ErrorCode) -> ToolError {
+    if matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted) {
+        err.code = code;
+    }
+    err
 }
 
 struct Timing {
@@ -106,7 +128,7 @@ struct Timing {
 /// Returns the time for the call: what its input asks for, else what is configured.
 fn timeout_ms(watched: &Watched, run: &RunState) -> u64 {
     let valid = watched.capable().valid();
-    let asked = valid.tool().timeout_ms(&valid.call().input);
+    let asked = contained(|| valid.tool().timeout_ms(&valid.call().input)).ok().flatten();
     asked.unwrap_or(run.session.shared.parts.limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
 }
 
@@ -127,6 +149,7 @@ fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
         environment: environment(watched, run),
         label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
     };
+    let fs = granted_fs(watched, run, &timing.stop);
     Cx::new(CxParts {
         tool: contract.id.clone(),
         effect: contract.effect,
@@ -138,10 +161,30 @@ fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
         timeout_ms: timing.timeout_ms,
         cancellation: timing.stop,
         progress: Arc::clone(&call.progress),
-        fs: Arc::new(GrantedFs::new(territory.clone(), Arc::clone(watched.grant()))),
+        fs: Arc::new(fs),
         shell: Arc::new(shell),
         todos: Arc::clone(&run.session.todos) as Arc<_>,
     })
+}
+
+/// Returns the files that the call may reach: what its grant holds, and of that only those places for changes that were
+/// declared and judged.
+fn granted_fs(watched: &Watched, run: &RunState, stop: &CancellationToken) -> GrantedFs {
+    let capable = watched.capable();
+    let changed = capable.accesses().iter().filter_map(|access| match access {
+        Canonical::Write { path } => Some(path.absolute.clone()),
+        Canonical::Read { .. }
+        | Canonical::Net { .. }
+        | Canonical::Shell { .. }
+        | Canonical::Named { .. } => None,
+    });
+    GrantedFs {
+        territory: run.session.territory.clone(),
+        grant: Arc::clone(watched.grant()),
+        changes_beneath: changed.collect(),
+        reads_sidecars: !capable.valid().contract().requires.fs.read.is_empty(),
+        stop: stop.clone(),
+    }
 }
 
 /// Returns the environment of the call's commands: the configured one, and the call's own keys.
@@ -152,28 +195,6 @@ fn environment(watched: &Watched, run: &RunState) -> Vec<(std::ffi::OsString, st
     environment.push(("HAFT_IDEMPOTENCY_KEY".into(), entry.call_key().idempotency_key().into()));
     environment.push(("HAFT_TASK_KEY".into(), task_key.into()));
     environment
-}
-
-/// A tool's future whose panic is a value.
-struct CatchPanic<'a>(Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send + 'a>>);
-
-impl Future for CatchPanic<'_> {
-    type Output = Ended;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
-        // A future that panicked is not polled again, so no broken invariant of it can be seen.
-        match std::panic::catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(result)) => Poll::Ready(Ended::Returned(result)),
-            Err(panic) => Poll::Ready(Ended::Panicked(panic_message(&*panic))),
-        }
-    }
-}
-
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a message".to_owned())
 }
 
 impl Executed {

@@ -8,6 +8,7 @@ mod arrive;
 mod capable;
 mod execute;
 mod intend;
+mod panic;
 mod permit;
 mod record;
 mod refusal;
@@ -15,8 +16,10 @@ mod truncate;
 mod validate;
 mod watch;
 
+pub(crate) use arrive::RECORDED_BYTES_MAX;
 pub(crate) use execute::STOP_MS;
 use haft_contract::Envelope;
+pub(crate) use truncate::MESSAGE_BYTES_MAX;
 
 use crate::call::Call;
 use crate::run::{RunError, RunState};

@@ -2,7 +2,7 @@
 
 use haft_contract::{Command, ErrorCode};
 use haft_policy::{
-    Action, Canonical, NetworkRefusal, Question, decide, network_guard, network_guard_line,
+    Action, Canonical, Ground, NetworkRefusal, Question, decide, network_guard, network_guard_line,
 };
 
 use super::capable::Capable;
@@ -22,7 +22,10 @@ pub(super) fn permit(capable: Capable, run: &RunState) -> Result<Permitted, Stop
     );
     let ask = match decision.action {
         Action::Allow => None,
-        Action::Ask if capable.only_own_outputs() => None,
+        // Nobody is asked about the session's own outputs, unless a rule says so.
+        Action::Ask if capable.only_own_outputs() && decision.because.ground == Ground::NoRule => {
+            None
+        }
         Action::Ask => Some(decision.explain()),
         Action::Deny => {
             return Err(capable.refuse(ErrorCode::PermissionDenied, decision.explain()));

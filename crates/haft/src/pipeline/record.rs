@@ -8,10 +8,10 @@ use super::truncate::Truncated;
 use crate::run::{RunError, RunState};
 
 pub(super) async fn record(truncated: Truncated, run: &RunState) -> Result<Envelope, RunError> {
-    let (intent, status, envelope) = truncated.into_parts();
+    let (intent, status, envelope, recorded) = truncated.into_parts();
     let parts = &run.session.shared.parts;
-    let outcome =
-        Outcome { status, envelope: envelope.clone(), finished_at_ms: parts.clock.now_ms() };
+    let finished_at_ms = parts.clock.now_ms();
+    let outcome = Outcome { status, envelope: as_recorded(&envelope, recorded), finished_at_ms };
     parts.journal.settle(intent, outcome).await?;
     Ok(envelope)
 }
@@ -27,7 +27,19 @@ pub(super) async fn refused(refusal: Refusal, run: &RunState) -> Result<Envelope
     };
     let envelope = Envelope::Error { error_text: refusal.message, metadata };
     let finished_at_ms = parts.clock.now_ms();
-    let outcome = Outcome { status: Status::Refused, envelope: envelope.clone(), finished_at_ms };
+    let recorded = as_recorded(&envelope, refusal.recorded);
+    let outcome = Outcome { status: Status::Refused, envelope: recorded, finished_at_ms };
     parts.journal.refuse(refusal.entry.planned(refusal.accesses), outcome).await?;
     Ok(envelope)
+}
+
+/// Returns the envelope as the journal holds it: a message that quotes what must not be stored gives way to one that
+/// does not.
+fn as_recorded(envelope: &Envelope, recorded: Option<String>) -> Envelope {
+    match (envelope, recorded) {
+        (Envelope::Error { metadata, .. }, Some(error_text)) => {
+            Envelope::Error { error_text, metadata: metadata.clone() }
+        }
+        (envelope, _) => envelope.clone(),
+    }
 }

@@ -19,6 +19,8 @@ pub(super) struct Refusal {
     pub(super) accesses: String,
     pub(super) code: ErrorCode,
     pub(super) message: String,
+    /// What the journal holds in place of the message.
+    pub(super) recorded: Option<String>,
 }
 
 impl Stop {
@@ -34,7 +36,15 @@ impl Stop {
         code: ErrorCode,
         message: String,
     ) -> Self {
-        Self::Refused(Box::new(Refusal { entry, accesses, code, message }))
+        Self::Refused(Box::new(Refusal { entry, accesses, code, message, recorded: None }))
+    }
+
+    /// Returns the refusal with what the journal holds in place of its message.
+    pub(super) fn recorded_as(mut self, text: Option<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.recorded = text;
+        }
+        self
     }
 }
 

@@ -1,6 +1,6 @@
 //! Cuts long outputs and puts the rest into sidecars. Never fails a call.
 
-use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX};
+use haft_contract::limits::OUTPUT_BYTES_MAX;
 use haft_contract::{Body, Contract, Envelope, Excerpt, Metadata, Output, OutputLimit, ToolError};
 use haft_journal::{Intent, Status};
 use serde_json::{Value, json};
@@ -10,11 +10,15 @@ use super::watch::Watched;
 use crate::run::RunState;
 use crate::runtime::Limits;
 
+/// An error message, in bytes; tools that have more to say say it in their output.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
 /// A call with its answer in the form that leaves.
 pub(super) struct Truncated {
     intent: Intent,
     status: Status,
     envelope: Envelope,
+    recorded: Option<String>,
 }
 
 /// Text at most as long as allowed, and where the rest is.
@@ -29,6 +33,7 @@ pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
     let (watched, intent, result, status) = executed.into_parts();
     let entry = watched.capable().valid().entry();
     let mut metadata = Metadata { call_id: Some(entry.id().to_string()), ..Metadata::default() };
+    let recorded = result.as_ref().err().and_then(|err| err.recorded.clone());
     let envelope = match result {
         Ok(output) => {
             let data = apply(output, &mut metadata, &watched, run);
@@ -41,14 +46,14 @@ pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
             Envelope::Error { error_text, metadata }
         }
     };
-    Truncated { intent, status, envelope }
+    Truncated { intent, status, envelope, recorded }
 }
 
 /// Returns how many bytes of text an answer of this tool may have.
 pub(super) fn bytes_max(contract: &Contract, limits: &Limits) -> usize {
     let bytes = match contract.output_limit {
-        OutputLimit::Bytes(OUTPUT_BYTES_DEFAULT) | OutputLimit::Entries(_) => limits.output_bytes,
-        OutputLimit::Bytes(declared) => declared,
+        OutputLimit::Configured | OutputLimit::Entries(_) => limits.output_bytes,
+        OutputLimit::Bytes(declared) => declared.min(limits.output_bytes),
     };
     bytes.min(OUTPUT_BYTES_MAX)
 }
@@ -71,50 +76,66 @@ fn error_text(
     run: &RunState,
 ) -> String {
     metadata.code = Some(err.code);
-    let Some(output) = err.output else { return err.message };
+    let message = cut_message(err.message);
+    let Some(output) = err.output else { return message };
     let data = apply(*output, metadata, watched, run);
     let text = Envelope::Output { data, metadata: metadata.clone() }.text();
-    if text.is_empty() { err.message } else { format!("{}\n{text}", err.message) }
+    if text.is_empty() { message } else { format!("{message}\n{text}") }
+}
+
+/// Cuts a message that a tool made too long. It has no sidecar, because a message is no output.
+fn cut_message(message: String) -> String {
+    if message.len() <= MESSAGE_BYTES_MAX {
+        return message;
+    }
+    let cut = message.len() - MESSAGE_BYTES_MAX;
+    format!("{}… [{cut} more bytes of this message were cut]", head_of(&message, MESSAGE_BYTES_MAX))
 }
 
 fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
     let contract = watched.capable().valid().contract();
     let bytes_max = bytes_max(contract, &run.session.shared.parts.limits);
-    let keep = |text: &str, head: String| {
-        let entry = watched.capable().valid().entry();
-        let written = run.session.sidecars.write(entry.tool(), entry.id().seq, text.as_bytes());
-        let (output_path, output_lost) = match written {
-            Ok(path) => (Some(path.to_string_lossy().into_owned()), None),
-            Err(err) => (None, Some(format!("the rest could not be kept: {err}"))),
-        };
-        Cut { data: json!({"head": head}), truncated: true, output_path, output_lost }
-    };
     match body {
         Body::Text(text) if text.len() <= bytes_max => whole(Value::String(text)),
-        Body::Text(text) => keep(&text, head_of(&text, bytes_max)),
+        Body::Text(text) => keep(&text, head_of(&text, bytes_max), watched, run),
         Body::Data(data) => {
             let text = data.to_string();
             if text.len() <= bytes_max {
-                whole(data)
-            } else {
-                keep(&text, head_of(&text, bytes_max))
+                return whole(data);
             }
+            keep(&text, head_of(&text, bytes_max), watched, run)
         }
         Body::Lines { key, lines, incomplete } => {
             let entries_max = match contract.output_limit {
                 OutputLimit::Entries(entries) => entries,
-                OutputLimit::Bytes(_) => usize::MAX,
+                OutputLimit::Configured | OutputLimit::Bytes(_) => usize::MAX,
             };
             let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
             if lines.len() <= entries_max && bytes <= bytes_max && !incomplete {
                 return whole(json!({ key: lines }));
             }
-            let first =
-                lines.iter().take(entries_max).map(String::as_str).collect::<Vec<_>>().join("\n");
-            keep(&lines.join("\n"), head_of(&first, bytes_max))
+            let shown: Vec<&str> = lines.iter().take(entries_max).map(String::as_str).collect();
+            let mut cut =
+                keep(&lines.join("\n"), head_of(&shown.join("\n"), bytes_max), watched, run);
+            if incomplete {
+                cut.output_lost
+                    .get_or_insert_with(|| "the search stopped before its end".to_owned());
+            }
+            cut
         }
         Body::Excerpt(excerpt) => excerpt_data(excerpt),
     }
+}
+
+/// Answers `head` and keeps all of `text` in a sidecar.
+fn keep(text: &str, head: String, watched: &Watched, run: &RunState) -> Cut {
+    let entry = watched.capable().valid().entry();
+    let written = run.session.sidecars.write(entry.tool(), entry.id().seq, text.as_bytes());
+    let (output_path, output_lost) = match written {
+        Ok(path) => (Some(path.to_string_lossy().into_owned()), None),
+        Err(err) => (None, Some(format!("the rest could not be kept: {err}"))),
+    };
+    Cut { data: json!({"head": head}), truncated: true, output_path, output_lost }
 }
 
 fn whole(data: Value) -> Cut {
@@ -132,7 +153,7 @@ fn excerpt_data(excerpt: Excerpt) -> Cut {
 }
 
 impl Truncated {
-    pub(super) fn into_parts(self) -> (Intent, Status, Envelope) {
-        (self.intent, self.status, self.envelope)
+    pub(super) fn into_parts(self) -> (Intent, Status, Envelope, Option<String>) {
+        (self.intent, self.status, self.envelope, self.recorded)
     }
 }

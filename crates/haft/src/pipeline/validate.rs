@@ -5,6 +5,7 @@ use std::sync::Arc;
 use haft_contract::{Contract, ErrorCode, Tool};
 
 use super::arrive::{Arrived, Entry};
+use super::panic::contained;
 use super::refusal::Stop;
 use crate::call::Call;
 use crate::registry::Registered;
@@ -32,12 +33,20 @@ pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
             return Err(Stop::refused(entry, ErrorCode::ToolBadOutput, message));
         }
     };
-    match violations {
+    match violations.or_else(|| untakeable(&registered, &call)) {
         None => Ok(Valid { call, registered, entry }),
         Some(violations) => {
             let message = format!("invalid input for {}: {violations}", entry.tool());
             Err(Stop::refused(entry, ErrorCode::InvalidInput, message))
         }
+    }
+}
+
+/// Says why the tool's code cannot take an input that its schema accepts.
+fn untakeable(registered: &Registered, call: &Call) -> Option<String> {
+    match contained(|| registered.tool().parse(&call.input)) {
+        Ok(parsed) => parsed.err().map(|err| err.message),
+        Err(panic) => Some(format!("reading it panicked: {panic}")),
     }
 }
 

@@ -6,6 +6,7 @@ use haft_contract::ErrorCode;
 use haft_policy::Grant;
 
 use super::capable::Capable;
+use super::panic::Contained;
 use super::permit::Permitted;
 use super::refusal::Stop;
 use crate::ask::{Answer, Ask};
@@ -28,14 +29,27 @@ pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watche
             accesses: capable.accesses(),
             session: &run.session.id,
         };
-        match watchdog.judge(watched).await {
-            Verdict::Allow => {}
-            Verdict::Ask(reason) => reasons.push(reason),
-            Verdict::Deny(reason) => return Err(capable.refuse(ErrorCode::WatchdogDenied, reason)),
+        let judged = Contained(Box::pin(async move { watchdog.judge(watched).await }));
+        let verdict = unless_cancelled(&capable, judged).await;
+        match verdict {
+            Some(Ok(Verdict::Allow)) => {}
+            Some(Ok(Verdict::Ask(reason))) => reasons.push(reason),
+            Some(Ok(Verdict::Deny(reason))) => {
+                return Err(capable.refuse(ErrorCode::WatchdogDenied, reason));
+            }
+            // A watchdog that fails has not allowed anything.
+            Some(Err(panic)) => {
+                let message = format!("the watchdog failed, so the call is denied: {panic}");
+                return Err(capable.refuse(ErrorCode::WatchdogDenied, message));
+            }
+            None => return Err(cancelled(capable)),
         }
     }
     let capable =
         if reasons.is_empty() { capable } else { ask_once(capable, reasons, run).await? };
+    if capable.valid().call().cancellation.is_cancelled() {
+        return Err(cancelled(capable));
+    }
     let tool = &capable.valid().contract().id;
     let grant = Grant::of_call(tool, capable.capabilities(), &run.session.rules)
         .with_allowed(capable.accesses());
@@ -49,17 +63,38 @@ async fn ask_once(capable: Capable, reasons: Vec<String>, run: &RunState) -> Res
         reasons,
     };
     let explained = ask.reasons.join("; ");
-    match run.session.asker.ask(ask).await {
-        Answer::Once => Ok(capable),
-        Answer::Reject => {
+    let asked = Contained(Box::pin(async move { run.session.asker.ask(ask).await }));
+    let answer = unless_cancelled(&capable, asked).await;
+    match answer {
+        None => Err(cancelled(capable)),
+        Some(Ok(Answer::Once)) => Ok(capable),
+        Some(Ok(Answer::Reject)) => {
             let message = format!("the user rejected the call ({explained})");
             Err(capable.refuse(ErrorCode::PermissionDenied, message))
         }
-        Answer::Nobody => {
+        Some(Ok(Answer::Nobody)) => {
             let message = format!("nobody can be asked here, so the call is denied: {explained}");
             Err(capable.refuse(ErrorCode::PermissionDenied, message))
         }
+        Some(Err(panic)) => {
+            let message = format!("asking failed, so the call is denied: {panic}");
+            Err(capable.refuse(ErrorCode::PermissionDenied, message))
+        }
     }
+}
+
+/// Waits for somebody else, but not beyond the call's cancellation.
+async fn unless_cancelled<T>(capable: &Capable, others: impl Future<Output = T>) -> Option<T> {
+    let cancellation = &capable.valid().call().cancellation;
+    tokio::select! {
+        biased;
+        () = cancellation.cancelled() => None,
+        answer = others => Some(answer),
+    }
+}
+
+fn cancelled(capable: Capable) -> Stop {
+    capable.refuse(ErrorCode::ProcessAborted, "the call was cancelled before it began".to_owned())
 }
 
 impl Watched {

@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
-use haft::{Answer, Ask, Asker, Verdict, Watchdog, WatchedCall};
-use haft_contract::{Access, BoxFuture, Effect, FsRequirement, RequirementSet, Tool, ToolError};
+use haft::{Answer, Ask, Asker, Call, Verdict, Watchdog, WatchedCall};
+use haft_contract::{
+    Access, BoxFuture, Cx, Effect, FileChange, FsRequirement, Precondition, RequirementSet, Tool,
+    ToolError,
+};
 use haft_policy::{Action, RuleScope};
 use serde_json::json;
 
@@ -12,7 +15,7 @@ use crate::stage::{Counter, Setting, Stage, Text, rule, shown};
 
 fn counted(id: &str, counter: &Counter) -> Tool {
     let counter = counter.clone();
-    Tool::new(id).effect(Effect::Once).digested(&["secret"]).execute_with(move |_: Text, _| {
+    Tool::new(id).effect(Effect::Once).execute_with(move |_: Text, _| {
         counter.add();
         async { Ok::<_, ToolError>("done") }
     })
@@ -256,4 +259,87 @@ async fn a_watchdog_denies_what_rules_allow() {
         }"#]]
     .assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
     assert_eq!(counter.count(), 0);
+}
+
+#[tokio::test]
+async fn panics_over_an_input_and_in_a_watchdog_are_refusals() {
+    struct Panicking;
+    impl Watchdog for Panicking {
+        fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+            panic!("the watchdog fell over")
+        }
+    }
+    let counter = Counter::default();
+    let executed = counter.clone();
+    let tool =
+        Tool::new("odd").accesses(|_: &Text| panic!("no idea")).execute_with(move |_: Text, _| {
+            executed.add();
+            async { Ok::<_, ToolError>("done") }
+        });
+    let watchdogs: Vec<Arc<dyn Watchdog>> = vec![Arc::new(Panicking)];
+    let tools = vec![tool, counted("mail", &counter)];
+    let stage = Stage::new(Setting { tools, watchdogs, ..Setting::default() }).await;
+    for (tool, expect) in [
+        ("odd", "TOOL_PANICKED: the tool panicked over its input: no idea"),
+        (
+            "mail",
+            "WATCHDOG_DENIED: the watchdog failed, so the call is denied: the watchdog fell over",
+        ),
+    ] {
+        let envelope = stage.call(tool, json!({"text": "x"})).await;
+        assert_eq!(format!("{}: {}", envelope.code().unwrap(), envelope.text()), expect);
+    }
+    assert_eq!((counter.count(), stage.rows().await.len()), (0, 2));
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_before_it_begins_does_not_execute() {
+    struct Silent;
+    impl Asker for Silent {
+        fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let counter = Counter::default();
+    for rules in [Setting::default().rules, Vec::new()] {
+        let asker = Arc::new(Silent);
+        let setting =
+            Setting { tools: vec![counted("mail", &counter)], rules, asker, ..Setting::default() };
+        let stage = Stage::new(setting).await;
+        let call = Call::new("mail", json!({"text": "x"}));
+        call.cancellation.cancel();
+        let envelope = stage.run.call(call).await.unwrap();
+        expect!["PROCESS_ABORTED: the call was cancelled before it began"].assert_eq(&format!(
+            "{}: {}",
+            envelope.code().unwrap(),
+            envelope.text()
+        ));
+        assert_eq!(stage.journal().await, "1 mail refused {\"text\":\"x\"}\n");
+    }
+    assert_eq!(counter.count(), 0);
+}
+
+#[tokio::test]
+async fn a_file_is_changed_only_where_the_call_said_so() {
+    let fs = FsRequirement { read: vec!["**".to_owned()], write: vec!["**".to_owned()] };
+    let tool = Tool::new("sly")
+        .requires(RequirementSet { fs, ..RequirementSet::default() })
+        .accesses(|input: &Text| vec![Access::write(&input.text)])
+        .execute_blocking(|_: Text, cx: &Cx| {
+            let (path, _) = cx.fs().resolve("other")?;
+            let precondition = Precondition::Any;
+            cx.fs().apply(vec![FileChange::Write {
+                path,
+                contents: Vec::new(),
+                mode: None,
+                precondition,
+            }])?;
+            Ok::<_, ToolError>("written")
+        });
+    let stage = Stage::new(Setting { tools: vec![tool], ..Setting::default() }).await;
+    let check = async |path: &str, expect: Expect| {
+        expect.assert_eq(&stage.call("sly", json!({"text": path})).await.text());
+    };
+    check("here", expect![[r#"writing "other" is outside what this call was granted"#]]).await;
+    check("other", expect!["written"]).await;
 }

@@ -76,6 +76,7 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
           },
           "metadata": {
             "call_id": "r1/main/0/1/5",
+            "output_lost": "the search stopped before its end",
             "output_path": "5-incomplete.txt",
             "truncated": true
           },

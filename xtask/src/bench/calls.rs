@@ -1,0 +1,221 @@
+//! Reads and writes of 4 KiB in servers that run: one at a time for the latency, and sixteen in flight for the rate.
+//! What was read is compared with the file, and what was written with the file afterwards.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use super::Bench;
+use super::peers::{NODE_ABSENT, PEERS, Peer};
+use super::report::{Section, Target, rate_table, time_table};
+use super::server::{Call, Era, Server, Wire};
+use super::turns::{Case, Entrant, interleave};
+
+const ROUNDS: usize = 20;
+const FILE_BYTES: usize = 4_096;
+const IN_FLIGHT: usize = 16;
+const READ_RATIO_MAX: f64 = 2.0;
+
+const ABOUT_READ: &str = "\
+The tool `read` (`read_text_file` of the Node server) on a file of 4,096 bytes. Clients in Python hand pipes to their
+servers, clients in Node sockets. The floor is what the SDK and the standard library cost. First one call at a time,
+then sixteen in flight.";
+
+const ABOUT_WRITE: &str = "\
+The tool `write` (`write_file` of the Node server) with 4,096 bytes, over pipes. haft has its intent on disk before it
+writes and its outcome before it answers, and replaces the file as a whole; the floor and the Node server ask the disk
+for nothing. What one request to this disk costs is in the last row of the first table. First one call at a time, then
+sixteen in flight, each to a file of its own.";
+
+const PIPES: (&str, Wire) = ("over pipes", Wire::Pipes);
+const SOCKETS: (&str, Wire) = ("over sockets", Wire::Sockets);
+
+/// What is called.
+#[derive(Clone, Copy)]
+pub(super) enum Work {
+    Read,
+    Write,
+}
+
+/// What is called how often at a turn, and over what.
+struct Plan {
+    work: Work,
+    calls: usize,
+    batch_calls: u32,
+    wires: &'static [(&'static str, Wire)],
+}
+
+const READ: Plan =
+    Plan { work: Work::Read, calls: 200, batch_calls: 1_000, wires: &[PIPES, SOCKETS] };
+const WRITE: Plan = Plan { work: Work::Write, calls: 20, batch_calls: 160, wires: &[PIPES] };
+
+pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<Section> {
+    let dir = bench.make_dir("read")?;
+    write_file(&file(&dir, 0))?;
+    let rounds = bench.rounds(ROUNDS);
+    let calls = interleave(READ.calls(bench, &dir)?, rounds)?;
+    let batches = interleave(READ.batches(bench, &dir)?, rounds)?;
+    let target = |case: &Case| Target::ratio("read, p50", case, Peer::Floor.name(), READ_RATIO_MAX);
+    Ok(Section {
+        title: "Read of 4 KiB".to_owned(),
+        about: ABOUT_READ.to_owned(),
+        tables: vec![time_table(&calls), rate_table(&batches, READ.batch_calls)],
+        notes: Vec::new(),
+        targets: calls.iter().map(target).collect(),
+    })
+}
+
+pub(super) fn measure_write(bench: &Bench) -> anyhow::Result<Section> {
+    let dir = bench.make_dir("write")?;
+    let rounds = bench.rounds(ROUNDS);
+    let mut calls = WRITE.calls(bench, &dir)?;
+    calls.push(one_sync(PIPES.0, WRITE.calls, &dir)?);
+    let calls = interleave(calls, rounds)?;
+    let batches = interleave(WRITE.batches(bench, &dir)?, rounds)?;
+    Ok(Section {
+        title: "Write of 4 KiB".to_owned(),
+        about: ABOUT_WRITE.to_owned(),
+        tables: vec![time_table(&calls), rate_table(&batches, WRITE.batch_calls)],
+        notes: Vec::new(),
+        targets: Vec::new(),
+    })
+}
+
+impl Work {
+    pub(super) fn call(self, peer: Peer, file: &Path) -> Call {
+        let arguments = match self {
+            Self::Read => json!({"path": file}),
+            Self::Write => json!({"path": file, "content": content()}),
+        };
+        let tool = match (self, peer) {
+            (Self::Read, Peer::Haft | Peer::Floor) => "read",
+            (Self::Read, Peer::Node) => "read_text_file",
+            (Self::Write, Peer::Haft | Peer::Floor) => "write",
+            (Self::Write, Peer::Node) => "write_file",
+        };
+        Call { tool, arguments }
+    }
+
+    /// Fails unless the call did what it was to do with the file.
+    fn check(self, result: &Value, file: &Path) -> anyhow::Result<()> {
+        let text = match self {
+            Self::Read => {
+                result.pointer("/content/0/text").and_then(Value::as_str).map(str::to_owned)
+            }
+            Self::Write => std::fs::read_to_string(file).ok(),
+        };
+        ensure!(text == Some(content()), "the call did not do its work: {result}");
+        Ok(())
+    }
+
+    /// Returns which file the call of that number is about.
+    fn file(self, dir: &Path, number: usize) -> PathBuf {
+        match self {
+            Self::Read => file(dir, 0),
+            Self::Write => file(dir, number % IN_FLIGHT),
+        }
+    }
+}
+
+impl Plan {
+    /// Returns entrants that make one call after the other.
+    fn calls(&self, bench: &Bench, dir: &Path) -> anyhow::Result<Vec<Entrant<'static>>> {
+        self.entrants(bench, dir, |case, peer, mut server| {
+            let (work, file) = (self.work, self.work.file(dir, 0));
+            let call = work.call(peer, &file);
+            Entrant::new(case, peer.name(), self.calls, move || {
+                let (elapsed, result) = server.call(&call)?;
+                work.check(&result, &file)?;
+                Ok(elapsed)
+            })
+        })
+    }
+
+    /// Returns entrants that keep several calls in flight.
+    fn batches(&self, bench: &Bench, dir: &Path) -> anyhow::Result<Vec<Entrant<'static>>> {
+        self.entrants(bench, dir, |case, peer, mut server| {
+            let (work, dir) = (self.work, dir.to_owned());
+            let numbers = 0..self.batch_calls as usize;
+            let calls: Vec<Call> =
+                numbers.map(|number| work.call(peer, &work.file(&dir, number))).collect();
+            Entrant::new(case, peer.name(), 1, move || {
+                let (elapsed, results) = server.call_all(&calls, IN_FLIGHT)?;
+                for (number, result) in results.iter().enumerate() {
+                    work.check(result, &work.file(&dir, number))?;
+                }
+                Ok(elapsed)
+            })
+        })
+    }
+
+    /// Starts every server that is installed, once for each wire.
+    fn entrants(
+        &self,
+        bench: &Bench,
+        dir: &Path,
+        entrant: impl Fn(&str, Peer, Server) -> Entrant<'static>,
+    ) -> anyhow::Result<Vec<Entrant<'static>>> {
+        let mut entrants = Vec::new();
+        for (case, wire) in self.wires {
+            for peer in PEERS {
+                entrants.push(match bench.peers.server(peer, dir) {
+                    Some(command) => entrant(case, peer, open(command, *wire)?),
+                    None => Entrant::absent(case, peer.name(), NODE_ABSENT),
+                });
+            }
+        }
+        Ok(entrants)
+    }
+}
+
+/// Starts a server and brings it to where it can be called.
+pub(super) fn open(command: Command, wire: Wire) -> anyhow::Result<Server> {
+    let mut server = Server::start(command, wire)?;
+    server.open(Era::Legacy)?;
+    server.answers()?;
+    Ok(server)
+}
+
+/// Returns the entrant that does the least that keeps anything through a crash.
+pub(super) fn one_sync(case: &str, repeats: usize, dir: &Path) -> anyhow::Result<Entrant<'static>> {
+    let path = dir.join("synced");
+    let mut file =
+        File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    let content = content();
+    Ok(Entrant::new(case, "append 4 KiB, fdatasync", repeats, move || {
+        let begin = Instant::now();
+        file.write_all(content.as_bytes())?;
+        file.sync_data()?;
+        Ok(begin.elapsed())
+    }))
+}
+
+/// Writes the file that reads are about.
+pub(super) fn write_file(path: &Path) -> anyhow::Result<()> {
+    std::fs::write(path, content()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Returns the path of the file of that number.
+pub(super) fn file(dir: &Path, number: usize) -> PathBuf {
+    dir.join(format!("file-{number}.txt"))
+}
+
+fn content() -> String {
+    const LINE: &str = "What this line says is of no account, only how long it is: 64.\n";
+    LINE.repeat(FILE_BYTES.div_ceil(LINE.len())).chars().take(FILE_BYTES).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_its_size() {
+        assert_eq!(content().len(), FILE_BYTES);
+    }
+}

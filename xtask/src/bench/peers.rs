@@ -1,0 +1,189 @@
+//! The programs that are measured: built or found here, and started from here, always in the same way. Which of them
+//! takes part in what is decided by each measurement.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use crate::process::{capture, cargo};
+use crate::setup;
+
+/// A server that speaks MCP on standard input and output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Peer {
+    Haft,
+    Floor,
+    Node,
+}
+
+pub(super) const PEERS: [Peer; 3] = [Peer::Haft, Peer::Floor, Peer::Node];
+
+/// Why a peer is not there.
+pub(super) const NODE_ABSENT: &str = "not installed: `cargo xtask setup`";
+pub(super) const RG_ABSENT: &str = "not installed: Debian's package `ripgrep`";
+
+/// Where everything is.
+pub(super) struct Peers {
+    haft: PathBuf,
+    floor: PathBuf,
+    node: Option<NodeServer>,
+    /// What `rg` says of itself, if it is there.
+    rg_version: Option<String>,
+    /// An empty manifest, so that none of the machine's own counts.
+    manifest: PathBuf,
+    state_dir: PathBuf,
+}
+
+struct NodeServer {
+    node: PathBuf,
+    script: PathBuf,
+    version: String,
+}
+
+impl Peer {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Haft => "haft",
+            Self::Floor => "floor",
+            Self::Node => "Node server",
+        }
+    }
+}
+
+impl Peers {
+    /// Builds what is ours, finds what is not, and empties the directory that all of them work in.
+    pub(super) fn prepare(root: &Path, work_dir: &Path) -> anyhow::Result<Self> {
+        let haft = build(root, &["--package", "haft-cli", "--bin", "haft"])?;
+        let floor = build(root, &["--package", "haft-mcp", "--example", "floor"])?;
+        if work_dir.exists() {
+            std::fs::remove_dir_all(work_dir)
+                .with_context(|| format!("cannot delete {}", work_dir.display()))?;
+        }
+        let state_dir = work_dir.join("state");
+        std::fs::create_dir_all(&state_dir)
+            .with_context(|| format!("cannot create {}", state_dir.display()))?;
+        let manifest = work_dir.join("haft.toml");
+        std::fs::write(&manifest, "")
+            .with_context(|| format!("cannot write {}", manifest.display()))?;
+        let rg_version = capture(Command::new("rg").arg("--version")).ok();
+        let rg_version = rg_version.and_then(|text| text.lines().next().map(str::to_owned));
+        Ok(Self { haft, floor, node: find_node(root), rg_version, manifest, state_dir })
+    }
+
+    /// Returns the command of a server for the files in `dir`, or nothing if it is not installed.
+    pub(super) fn server(&self, peer: Peer, dir: &Path) -> Option<Command> {
+        match peer {
+            Peer::Haft => {
+                let mut haft = self.haft(dir);
+                haft.args(["mcp", "--allow", "bash"]);
+                Some(haft)
+            }
+            Peer::Floor => Some(Command::new(&self.floor)),
+            Peer::Node => self.node.as_ref().map(|server| {
+                let mut node = Command::new(&server.node);
+                // It greets on standard error.
+                node.arg(&server.script).arg(dir).stderr(Stdio::null());
+                node
+            }),
+        }
+    }
+
+    /// Returns `haft` for the files in `dir`, cut off from the machine's own settings and state.
+    pub(super) fn haft(&self, dir: &Path) -> Command {
+        let mut haft = Command::new(&self.haft);
+        haft.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+        haft.env("HOME", &self.state_dir).env("HAFT_STATE_DIR", &self.state_dir);
+        haft.arg("--root").arg(dir).arg("--config").arg(&self.manifest).current_dir(dir);
+        haft
+    }
+
+    /// Returns `rg` that looks at what haft looks at in `dir`, or nothing if it is not installed.
+    pub(super) fn rg(&self, dir: &Path) -> Option<Command> {
+        self.rg_version.as_ref()?;
+        let mut rg = Command::new("rg");
+        rg.args(["--no-config", "--no-ignore-parent", "--no-ignore-global", "--color=never"]);
+        // With anything but a device as its input it would search that.
+        rg.current_dir(dir).stdin(Stdio::null());
+        Some(rg)
+    }
+
+    /// Returns the versions of what is not ours.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let node = self.node.as_ref().map(|server| format!("Node {}", server.version));
+        let rg = self.rg_version.clone();
+        [
+            node.unwrap_or_else(|| format!("Node server {NODE_ABSENT}")),
+            rg.unwrap_or_else(|| format!("rg {RG_ABSENT}")),
+        ]
+        .into()
+    }
+
+    /// Returns the size of a program of ours.
+    pub(super) fn binary_bytes(&self, peer: Peer) -> anyhow::Result<Option<u64>> {
+        let path = match peer {
+            Peer::Haft => &self.haft,
+            Peer::Floor => &self.floor,
+            Peer::Node => return Ok(None),
+        };
+        let metadata =
+            path.metadata().with_context(|| format!("cannot look at {}", path.display()));
+        metadata.map(|metadata| Some(metadata.len()))
+    }
+}
+
+/// Builds one program in release mode and returns where it is.
+fn build(root: &Path, target: &[&str]) -> anyhow::Result<PathBuf> {
+    eprintln!("building {}", target.join(" "));
+    let mut build = cargo();
+    build.current_dir(root).args(["build", "--release", "--quiet"]).args(target);
+    let messages = capture(build.arg("--message-format=json-render-diagnostics"))?;
+    let mut executables = messages.lines().filter_map(executable);
+    match executables.next_back() {
+        Some(path) => Ok(path),
+        None => bail!("`cargo build {}` says of no program where it is", target.join(" ")),
+    }
+}
+
+fn executable(message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    message.get("executable")?.as_str().map(PathBuf::from)
+}
+
+/// Returns the official server, unless it can be neither found nor installed.
+fn find_node(root: &Path) -> Option<NodeServer> {
+    let clients = match setup::ensure_all(root) {
+        Ok(clients) => clients,
+        Err(err) => {
+            eprintln!("the Node server does not take part: {err:#}");
+            return None;
+        }
+    };
+    let variables = clients.variables();
+    let path = |wanted: &str| {
+        let found = variables.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, path)| path.to_path_buf())
+    };
+    let node = path("HAFT_TEST_NODE")?;
+    let script = path("HAFT_TEST_NODE_FILESYSTEM_SERVER")?;
+    let version = capture(Command::new(&node).arg("--version")).ok()?.trim().to_owned();
+    Some(NodeServer { node, script, version })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_taken_from_what_cargo_says() {
+        for (message, expect) in [
+            (r#"{"reason":"compiler-artifact","executable":"/there/haft"}"#, Some("/there/haft")),
+            (r#"{"reason":"compiler-artifact","executable":null}"#, None),
+            (r#"{"reason":"build-finished","success":true}"#, None),
+            ("warning: not JSON", None),
+        ] {
+            assert_eq!(executable(message), expect.map(PathBuf::from), "{message}");
+        }
+    }
+}

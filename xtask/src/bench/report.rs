@@ -1,0 +1,323 @@
+//! Figures as people read them: Markdown that is as good in a terminal as in a browser. Nothing is computed here but
+//! ratios.
+
+use std::fmt;
+
+use super::machine::Machine;
+use super::samples::{grouped, milliseconds, ratio};
+use super::turns::{Case, Figure};
+
+/// What came out of one measurement.
+pub(super) struct Section {
+    pub(super) title: String,
+    /// What was done, and what is to be known for reading the figures.
+    pub(super) about: String,
+    pub(super) tables: Vec<Table>,
+    /// What else was seen.
+    pub(super) notes: Vec<String>,
+    pub(super) targets: Vec<Target>,
+}
+
+/// A figure that haft is meant to reach.
+pub(super) struct Target {
+    pub(super) what: String,
+    pub(super) limit: String,
+    /// What was found, or why nothing was.
+    pub(super) found: String,
+    pub(super) verdict: Verdict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Met,
+    NotMet,
+    NotMeasured,
+}
+
+impl Target {
+    /// Compares the median of the first row with that of the row called `peer`.
+    pub(super) fn ratio(what: &str, case: &Case, peer: &str, limit: f64) -> Self {
+        let what = format!("{what}, {}", case.name);
+        let limit_text = format!("{limit:.1} × {peer}");
+        let own = case.rows.first().and_then(|row| row.figure.median());
+        let Some((own, other)) = own.zip(case.median(peer)) else {
+            let found = format!("{peer} is absent");
+            return Self { what, limit: limit_text, found, verdict: Verdict::NotMeasured };
+        };
+        let found = ratio(own, other);
+        Self {
+            what,
+            limit: limit_text,
+            found: format!("{found:.2} ×"),
+            verdict: Verdict::of(found <= limit),
+        }
+    }
+
+    /// Compares a number with the most that it may be.
+    pub(super) fn number(what: &str, unit: &str, found: u64, limit: u64) -> Self {
+        Self {
+            what: what.to_owned(),
+            limit: format!("{} {unit}", grouped(limit)),
+            found: format!("{} {unit}", grouped(found)),
+            verdict: Verdict::of(found <= limit),
+        }
+    }
+}
+
+impl Verdict {
+    fn of(is_met: bool) -> Self {
+        if is_met { Self::Met } else { Self::NotMet }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "**not met**",
+            Self::NotMeasured => "not measured",
+        }
+    }
+}
+
+/// A table of texts. The first column is aligned to the left, the others to the right.
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(head: &[&str]) -> Self {
+        Self { rows: vec![head.iter().map(ToString::to_string).collect()] }
+    }
+
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row: &Vec<String>| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        (0..columns).map(width).collect()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        for (number, row) in self.rows.iter().enumerate() {
+            for (column, width) in widths.iter().enumerate() {
+                let cell = row.get(column).map_or("", String::as_str);
+                match column {
+                    0 => write!(formatter, "| {cell:<width$} |")?,
+                    _ => write!(formatter, " {cell:>width$} |")?,
+                }
+            }
+            writeln!(formatter)?;
+            if number == 0 {
+                for (column, width) in widths.iter().enumerate() {
+                    match column {
+                        0 => write!(formatter, "|:{:-<width$}-|", "")?,
+                        _ => write!(formatter, "-{:-<width$}:|", "")?,
+                    }
+                }
+                writeln!(formatter)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns a table of times, each row compared with the first of its case.
+pub(super) fn time_table(cases: &[Case]) -> Table {
+    let mut table = Table::new(&["", "p50 ms", "p99 ms", "samples", "haft's p50 ÷ this"]);
+    for case in cases {
+        for (index, row) in case.rows.iter().enumerate() {
+            let name = row_name(case, index, &row.name);
+            let comparison = comparison(case, index);
+            table.row(match &row.figure {
+                Figure::Measured(samples) => [
+                    name,
+                    samples.median().map_or_else(String::new, milliseconds),
+                    samples.percentile(99).map_or_else(String::new, milliseconds),
+                    grouped(samples.len() as u64),
+                    comparison,
+                ],
+                Figure::Computed(duration) => {
+                    [name, milliseconds(*duration), String::new(), String::new(), comparison]
+                }
+                Figure::Absent(reason) => {
+                    [name, reason.clone(), String::new(), String::new(), String::new()]
+                }
+            });
+        }
+    }
+    table
+}
+
+/// Returns a table of rates from cases whose samples are the times of so many calls.
+pub(super) fn rate_table(cases: &[Case], calls_per_sample: u32) -> Table {
+    let mut table = Table::new(&["", "calls/s", "samples", "haft's rate ÷ this"]);
+    for case in cases {
+        for (index, row) in case.rows.iter().enumerate() {
+            let name = row_name(case, index, &row.name);
+            let own = case.rows.first().and_then(|row| row.figure.median());
+            let comparison = row.figure.median().zip(own).filter(|_| index > 0);
+            let comparison = comparison
+                .map_or_else(String::new, |(other, own)| format!("{:.2}", ratio(other, own)));
+            let rate = |seconds: f64| format!("{:.0}", f64::from(calls_per_sample) / seconds);
+            let grouped_rate = |text: String| text.parse().map_or(text, grouped);
+            table.row(match &row.figure {
+                Figure::Absent(reason) => [name, reason.clone(), String::new(), String::new()],
+                figure @ (Figure::Measured(_) | Figure::Computed(_)) => {
+                    let median = figure.median().map(|median| median.as_secs_f64());
+                    let count = match figure {
+                        Figure::Measured(samples) => grouped(samples.len() as u64),
+                        Figure::Computed(_) | Figure::Absent(_) => String::new(),
+                    };
+                    let rate = median.map_or_else(String::new, |median| grouped_rate(rate(median)));
+                    [name, rate, count, comparison]
+                }
+            });
+        }
+    }
+    table
+}
+
+/// Returns the first cell of a row; the case is named once.
+fn row_name(case: &Case, index: usize, name: &str) -> String {
+    match (index, case.name.as_str()) {
+        (_, "") => name.to_owned(),
+        (0, case) => format!("**{case}**: {name}"),
+        _ => format!("… {name}"),
+    }
+}
+
+fn comparison(case: &Case, index: usize) -> String {
+    let median = |index: usize| case.rows.get(index).and_then(|row| row.figure.median());
+    match median(0).zip(median(index)) {
+        Some((own, other)) if index > 0 => format!("{:.2}", ratio(own, other)),
+        _ => String::new(),
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "## {}\n\n{}", self.title, self.about)?;
+        for table in &self.tables {
+            write!(formatter, "\n{table}")?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(formatter)?;
+        }
+        for note in &self.notes {
+            writeln!(formatter, "- {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the table of all targets.
+pub(super) fn targets(sections: &[Section]) -> Table {
+    let mut table = Table::new(&["target", "at most", "found", ""]);
+    for target in sections.iter().flat_map(|section| &section.targets) {
+        let Target { what, limit, found, verdict } = target;
+        table.row([what.clone(), limit.clone(), found.clone(), verdict.text().to_owned()]);
+    }
+    table
+}
+
+/// Returns the whole of `docs/benchmarks.md`.
+pub(super) fn document(machine: &Machine, sections: &[Section]) -> String {
+    let mut text = String::from(INTRODUCTION);
+    text.push_str(&format!("\n{machine}\n## Targets\n\n{}", targets(sections)));
+    for section in sections {
+        text.push_str(&format!("\n{section}"));
+    }
+    text
+}
+
+const INTRODUCTION: &str = "\
+# Benchmarks
+
+Written by `cargo xtask bench`, which also says here whether haft reaches what it is meant to. Do not edit it.
+
+Everything beside each other in a table ran in one go: each took its turn in every round, in an order that changed from
+round to round, after one round that does not count. So whatever else the machine did met all of them, and ratios
+mean more than times. p50 and p99 are samples, by nearest rank; with less than a hundred samples p99 is the slowest.
+
+The peers:
+
+- **floor**: `crates/haft-mcp/examples/floor.rs`, the least that a server on the same SDK can do. It has the same
+  transport and the same kind of runtime, and a `read` and a `write` that pass on to the standard library. It checks
+  nothing, writes no journal and knows no root.
+- **Node server**: `@modelcontextprotocol/server-filesystem`, the official one, at the version that `cargo xtask setup`
+  installs.
+- **rg**: the command, given the same pattern and the same directory, with line numbers, its output read through a pipe.
+  It is told not to look for configuration or for ignore files outside of the directory, as haft does not either.
+
+haft runs as `haft mcp --allow bash` with everything on: validation, rules, and the journal in SQLite on the same disk.
+The client is `cargo xtask bench` itself, optimised, on one thread.
+";
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::bench::turns::Row;
+
+    fn case(rows: &[(&str, Figure)]) -> Case {
+        let row = |(name, figure): &(&str, Figure)| Row {
+            name: (*name).to_owned(),
+            figure: figure.clone(),
+        };
+        Case { name: "over pipes".to_owned(), rows: rows.iter().map(row).collect() }
+    }
+
+    fn computed(milliseconds: u64) -> Figure {
+        Figure::Computed(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn tables_are_aligned_and_absence_is_said() {
+        let absent = Figure::Absent("not installed".to_owned());
+        let case = case(&[("haft", computed(30)), ("floor", computed(20)), ("Node", absent)]);
+        assert_eq!(
+            time_table(&[case]).to_string(),
+            "\
+|                      |        p50 ms | p99 ms | samples | haft's p50 ÷ this |
+|:---------------------|--------------:|-------:|--------:|------------------:|
+| **over pipes**: haft |          30.0 |        |         |                   |
+| … floor              |          20.0 |        |         |              1.50 |
+| … Node               | not installed |        |         |                   |
+"
+        );
+    }
+
+    #[test]
+    fn rates_compare_the_other_way_round() {
+        let case = case(&[("haft", computed(500)), ("floor", computed(250))]);
+        let text = rate_table(&[case], 1_000).to_string();
+        let cells = |line: &str| {
+            line.split('|').map(str::trim).filter(|c| !c.is_empty()).map(str::to_owned).collect()
+        };
+        let rows: Vec<Vec<String>> = text.lines().skip(2).map(cells).collect();
+        assert_eq!(rows[0][1..], ["2,000"]);
+        assert_eq!(rows[1][1..], ["4,000", "0.50"]);
+    }
+
+    #[test]
+    fn a_target_is_met_missed_or_not_measured() {
+        let of = |own, limit, peer: &str| {
+            let case = case(&[("haft", computed(own)), ("floor", computed(20))]);
+            let target = Target::ratio("start", &case, peer, limit);
+            (target.found, target.verdict)
+        };
+        assert_eq!(of(30, 1.5, "floor"), ("1.50 ×".to_owned(), Verdict::Met));
+        assert_eq!(of(31, 1.5, "floor"), ("1.55 ×".to_owned(), Verdict::NotMet));
+        assert_eq!(of(31, 1.5, "rg"), ("rg is absent".to_owned(), Verdict::NotMeasured));
+        assert_eq!(Target::number("size", "bytes", 8_192, 8_192).verdict, Verdict::Met);
+        assert_eq!(Target::number("size", "bytes", 8_193, 8_192).verdict, Verdict::NotMet);
+    }
+}
