@@ -163,6 +163,12 @@ pub trait Fs: Send + Sync {
     /// Opens a regular file for reading. FIFOs, devices and sockets are refused, never waited for.
     fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError>;
 
+    /// Opens a file that [`Fs::resolve`] or [`Fs::list`] has just said to be regular, which saves a look at it. What took
+    /// its place since is refused all the same.
+    fn open_seen(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+        self.open(path)
+    }
+
     /// Returns the entries of a directory that the grant lets the call see, sorted by name.
     fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError>;
 

@@ -76,7 +76,7 @@ impl Handler {
     ) -> Result<CallToolResult, ErrorData> {
         let CallMeta { run, place, driver_call_id } = CallMeta::parse(&cx.meta)?;
         let _turn = self.calls.turn(&cx.ct).await?;
-        let run = self.runs.open(run).await?;
+        let run = self.runs.open(run)?;
         let mut call = Call::new(
             request.name.clone().into_owned(),
             Value::Object(request.arguments.unwrap_or_default()),

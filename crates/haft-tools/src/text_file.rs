@@ -40,7 +40,8 @@ pub(crate) fn changes_workspace() -> RequirementSet {
 pub(crate) fn load(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
     let (place, opened) = open(cx.fs(), path)?;
     check_size(path, opened.stamp.size, cx.max_output_bytes())?;
-    let mut contents = Vec::new();
+    let mut contents =
+        Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or_default() + 1);
     let limit = u64::try_from(cx.max_output_bytes()).unwrap_or(u64::MAX).saturating_add(1);
     opened.file.take(limit).read_to_end(&mut contents)?;
     // The file may have grown since its size was read.
@@ -54,7 +55,7 @@ pub(crate) fn open(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenFile), Tool
     let (place, kind) = fs.resolve(path)?;
     match kind {
         Some(FileKind::Regular) => {
-            let opened = fs.open(&place)?;
+            let opened = fs.open_seen(&place)?;
             Ok((place, opened))
         }
         Some(FileKind::Directory) => Err(is_directory(fs, path, &place)),

@@ -130,6 +130,13 @@ impl Fs for GrantedFs {
         Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
     }
 
+    fn open_seen(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+        self.require(self.may_read(path), "reading", path)?;
+        let opened = self.territory.root(path)?.open_seen_file(path.relative());
+        let opened = opened.map_err(|err| path_error(path.display(), &err))?;
+        Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
+    }
+
     fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError> {
         self.require(self.may_read(path), "listing", path)?;
         let root = self.territory.root(path)?;

@@ -2,7 +2,7 @@
 
 use haft_contract::limits::Limit;
 
-use crate::pipeline::{MESSAGE_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
+use crate::pipeline::{ERROR_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
 use crate::shell::{PROGRESS_MS, READ_BYTES};
 
 /// All bounds of the pipeline, in the order of the generated document.
@@ -13,6 +13,7 @@ pub const TABLE: &[Limit] = &[
         "bytes",
         "an input as the journal holds it; longer ones as digest",
     ),
+    Limit::new("ERROR_BYTES_MAX", ERROR_BYTES_MAX as u64, "bytes", "an error message"),
     Limit::new(
         "STOP_MS",
         STOP_MS,

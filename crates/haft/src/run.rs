@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{CallKey, Envelope, RunId, Scope, ScopeError};
-use haft_journal::{AttemptState, JournalError};
+use haft_journal::{AttemptState, JournalError, NewRun};
 use tokio::sync::OnceCell;
 
 use crate::call::{Call, Place};
@@ -48,6 +48,8 @@ pub(crate) struct Attempts {
     // its attempt; counting happens under the attempt's own lock. A channel to one counting task would cost every call
     // a switch between tasks.
     by_scope: Mutex<HashMap<Scope, Arc<Attempt>>>,
+    /// Set once the journal knows of the run.
+    begun: OnceCell<()>,
 }
 
 #[derive(Default)]
@@ -100,8 +102,21 @@ impl RunState {
         .checked()
     }
 
+    async fn begin(&self) -> Result<(), JournalError> {
+        let parts = &self.session.shared.parts;
+        let run = NewRun {
+            id: self.id.clone(),
+            front_end: self.session.front_end.clone(),
+            root: parts.roots.workspace().to_string_lossy().into_owned(),
+            started_at_ms: parts.clock.now_ms(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        parts.journal.begin_run(run).await
+    }
+
     /// Numbers a call of `scope` whose first key is `key`.
     pub(crate) async fn number(&self, scope: &Scope, key: CallKey) -> Result<Numbered, RunError> {
+        self.attempts.begun.get_or_try_init(|| self.begin()).await?;
         let attempt = {
             let mut attempts =
                 self.attempts.by_scope.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{RunId, Todo, TodoStore};
-use haft_journal::NewRun;
 use haft_policy::{Rule, RuleScope, RuleSet};
 
 use crate::ask::{Asker, Headless};
 use crate::files::Territory;
-use crate::run::{Run, RunError};
+use crate::run::Run;
 use crate::runtime::{RuntimeError, Shared};
 use crate::sidecar::Sidecars;
 
@@ -80,18 +79,9 @@ impl Session {
         Ok(Self { state: Arc::new(state) })
     }
 
-    /// Begins the run `id`, or goes on with it.
-    pub async fn run(&self, id: RunId) -> Result<Run, RunError> {
-        let parts = &self.state.shared.parts;
-        let run = NewRun {
-            id: id.clone(),
-            front_end: self.state.front_end.clone(),
-            root: parts.roots.workspace().to_string_lossy().into_owned(),
-            started_at_ms: parts.clock.now_ms(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        parts.journal.begin_run(run).await?;
-        Ok(Run::new(Arc::clone(&self.state), id))
+    /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on.
+    pub fn run(&self, id: RunId) -> Run {
+        Run::new(Arc::clone(&self.state), id)
     }
 
     /// Reads a sidecar of this session, given its path.

@@ -66,7 +66,7 @@ pub(crate) async fn run(
         cancellation: signals::stop_token()?,
         ..Call::new(&args.tool, input)
     };
-    let envelope = session.run(run_id).await?.call(call).await?;
+    let envelope = session.run(run_id).call(call).await?;
     if envelope.metadata().output_path.is_some() {
         // The sidecar is all that is left of a long output. A session that is dropped removes it, so this one is not;
         // old sidecars are swept away by later commands.

@@ -15,7 +15,7 @@ pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Sta
     let settings = settings::resolve(setting_args, state)?;
     let runtime = compose::runtime(setting_args, &settings, state)?;
     let session = compose::session(&runtime, &settings, "mcp")?;
-    let run = session.run(compose::new_run()?).await?;
+    let run = session.run(compose::new_run()?);
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {
         output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");

@@ -36,7 +36,7 @@ impl Client {
         let place = tempfile::tempdir().unwrap();
         let runtime = runtime(&place, tools);
         let session = runtime.session(SessionOptions::headless("session", "mcp")).unwrap();
-        let run = session.run(RunId::parse("own").unwrap()).await.unwrap();
+        let run = session.run(RunId::parse("own").unwrap());
         let (input, server_input) = tokio::io::duplex(STREAM_BYTES);
         let (server_output, output) = tokio::io::duplex(STREAM_BYTES);
         let shutdown = CancellationToken::new();

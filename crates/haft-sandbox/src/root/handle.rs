@@ -90,6 +90,18 @@ impl Root {
         // Opening alone can have effects (on a pipe's writer, on a device), so the kind is known before. It is looked
         // at again afterwards, because the name may stand for something else by then.
         require_regular(canonical, self.metadata(canonical)?)?;
+        self.open_seen_file(canonical)
+    }
+
+    /// Opens the file at `canonical` for reading, which was just seen to be a regular one.
+    ///
+    /// As [`Root::open_file`], but without the look before: for walks, whose listing has just told the kind. What
+    /// took the file's place since is refused all the same, and not waited for; but it was opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Root::open_file`].
+    pub fn open_seen_file(&self, canonical: &Path) -> Result<OpenFile, RootError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.open_strictly(canonical, flags)?;
         let stat = fstat(&file).map_err(|errno| RootError::from_errno(canonical, errno))?;

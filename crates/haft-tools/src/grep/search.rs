@@ -250,7 +250,7 @@ impl Worker<'_> {
 
     fn search(&mut self, path: &FilePath) -> Result<FileEntries, ToolError> {
         let Self { search, matcher, searcher, buffer, .. } = self;
-        let open = search.cx.fs().open(path)?;
+        let open = search.cx.fs().open_seen(path)?;
         let failed = |err: io::Error| {
             ToolError::new(
                 ErrorCode::GrepFailed,

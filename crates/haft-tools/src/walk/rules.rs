@@ -127,8 +127,9 @@ fn load_exclude(fs: &dyn Fs, directory: &FilePath) -> Gitignore {
 /// no valid rule, are passed over, as git and ripgrep do: an ignore file must not break a search.
 fn load(fs: &dyn Fs, directory: &FilePath, file: &FilePath) -> Gitignore {
     let mut bytes = Vec::new();
-    let read =
-        fs.open(file).map(|open| open.file.take(IGNORE_FILE_BYTES_MAX).read_to_end(&mut bytes));
+    let read = fs
+        .open_seen(file)
+        .map(|open| open.file.take(IGNORE_FILE_BYTES_MAX).read_to_end(&mut bytes));
     if !matches!(read, Ok(Ok(_))) {
         return Gitignore::empty();
     }

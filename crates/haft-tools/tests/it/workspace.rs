@@ -57,7 +57,7 @@ impl Workspace {
         })
         .unwrap();
         let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
-        let run = session.run(RunId::parse("r1").unwrap()).await.unwrap();
+        let run = session.run(RunId::parse("r1").unwrap());
         Self { directory, run }
     }
 

@@ -19,7 +19,7 @@ mod watch;
 pub(crate) use arrive::RECORDED_BYTES_MAX;
 pub(crate) use execute::STOP_MS;
 use haft_contract::Envelope;
-pub(crate) use truncate::MESSAGE_BYTES_MAX;
+pub(crate) use truncate::ERROR_BYTES_MAX;
 
 use crate::call::Call;
 use crate::run::{RunError, RunState};

@@ -11,7 +11,7 @@ use crate::run::RunState;
 use crate::runtime::Limits;
 
 /// An error message, in bytes; tools that have more to say say it in their output.
-pub(crate) const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// A call with its answer in the form that leaves.
 pub(super) struct Truncated {
@@ -85,11 +85,11 @@ fn error_text(
 
 /// Cuts a message that a tool made too long. It has no sidecar, because a message is no output.
 fn cut_message(message: String) -> String {
-    if message.len() <= MESSAGE_BYTES_MAX {
+    if message.len() <= ERROR_BYTES_MAX {
         return message;
     }
-    let cut = message.len() - MESSAGE_BYTES_MAX;
-    format!("{}… [{cut} more bytes of this message were cut]", head_of(&message, MESSAGE_BYTES_MAX))
+    let cut = message.len() - ERROR_BYTES_MAX;
+    format!("{}… [{cut} more bytes of this message were cut]", head_of(&message, ERROR_BYTES_MAX))
 }
 
 fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {

@@ -69,7 +69,7 @@ async fn calls_at_the_same_time_are_numbered_without_gaps() {
 async fn a_second_session_goes_on_with_the_numbers_of_a_run() {
     let stage = stage().await;
     stage.call("keys", json!({"text": "a"})).await;
-    let again = stage.session.run(stage.run.id().clone()).await.unwrap();
+    let again = stage.session.run(stage.run.id().clone());
     let repeated = again.call(Call::new("keys", json!({"text": "a"}))).await.unwrap();
     let rows = stage.rows().await;
     assert_eq!(rows.iter().map(|row| row.seq).collect::<Vec<_>>(), [1, 2]);

@@ -109,7 +109,7 @@ impl Stage {
         let options =
             SessionOptions { asker: setting.asker, ..SessionOptions::headless("s1", "test") };
         let session = runtime.session(options).unwrap();
-        let run = session.run(RunId::parse("r1").unwrap()).await.unwrap();
+        let run = session.run(RunId::parse("r1").unwrap());
         Self { directory, runtime, session, run }
     }
 

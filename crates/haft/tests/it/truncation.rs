@@ -96,15 +96,20 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
           "type": "output"
         }"#]]
     .assert_eq(&shown(&stage.call("data", json!({"text": "ä".repeat(20)})).await));
+}
+
+#[tokio::test]
+async fn what_a_failed_tool_had_produced_is_cut_too() {
+    let stage = stage().await;
     let failed = shown(&stage.call("fails", json!({"text": "z".repeat(30)})).await);
     let failed = failed.replace(&*stage.directory.path().to_string_lossy(), "[tmp]");
     expect![[r#"
         {
-          "error_text": "it failed\nzzzzzzzzzzzzzzzzzzzz\n[output cut here; all of it: [tmp]/sidecars/s1/7-fails.txt (use read)]",
+          "error_text": "it failed\nzzzzzzzzzzzzzzzzzzzz\n[output cut here; all of it: [tmp]/sidecars/s1/1-fails.txt (use read)]",
           "metadata": {
-            "call_id": "r1/main/0/1/7",
+            "call_id": "r1/main/0/1/1",
             "code": "TOOL_FAILED",
-            "output_path": "7-fails.txt",
+            "output_path": "1-fails.txt",
             "truncated": true
           },
           "type": "error"
