@@ -21,7 +21,14 @@ static TREE: LazyLock<Tree> = LazyLock::new(|| {
     fs::write(directory.path().join("secret"), "secret").expect("files can be written");
     fs::write(root.join("a/f"), "f").expect("files can be written");
     for (target, link) in [
-        ("a", "d"), ("../a/f", "a/l"), ("..", "u"), ("../secret", "s"), ("/", "e"), ("x/y", "n"), ("o", "o"), ("d/b/..", "c"),
+        ("a", "d"),
+        ("../a/f", "a/l"),
+        ("..", "u"),
+        ("../secret", "s"),
+        ("/", "e"),
+        ("x/y", "n"),
+        ("o", "o"),
+        ("d/b/..", "c"),
     ] {
         symlink(target, root.join(link)).expect("links can be made");
     }
@@ -33,7 +40,10 @@ fuzz_target!(|bytes: &[u8]| {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(bytes));
     let Ok(resolved) = TREE.root.resolve(path) else { return };
-    assert!(resolved.path.components().all(|part| matches!(part, Component::Normal(_))), "{resolved:?}");
+    assert!(
+        resolved.path.components().all(|part| matches!(part, Component::Normal(_))),
+        "{resolved:?}"
+    );
     if resolved.kind.is_some() {
         TREE.root.metadata(&resolved.path).expect("what was found can be looked at");
     }

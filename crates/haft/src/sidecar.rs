@@ -2,7 +2,7 @@
 //! when the first output is cut and removed with the session.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -41,10 +41,18 @@ impl Sidecars {
     }
 
     /// Writes a whole sidecar and returns its path.
-    pub(crate) fn write(&self, tool: &str, seq: u32, contents: &[u8]) -> io::Result<PathBuf> {
-        use io::Write;
-        let (mut file, path) = self.create(tool, seq)?;
-        file.write_all(contents)?;
+    pub(crate) fn write<'a>(
+        &self,
+        tool: &str,
+        seq: u32,
+        pieces: impl IntoIterator<Item = &'a str>,
+    ) -> io::Result<PathBuf> {
+        let (file, path) = self.create(tool, seq)?;
+        let mut file = BufWriter::new(file);
+        for piece in pieces {
+            file.write_all(piece.as_bytes())?;
+        }
+        file.flush()?;
         Ok(path)
     }
 

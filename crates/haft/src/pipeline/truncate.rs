@@ -97,13 +97,13 @@ fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
     let bytes_max = bytes_max(contract, &run.session.shared.parts.limits);
     match body {
         Body::Text(text) if text.len() <= bytes_max => whole(Value::String(text)),
-        Body::Text(text) => keep(&text, head_of(&text, bytes_max), watched, run),
+        Body::Text(text) => keep([text.as_str()], head_of(&text, bytes_max), watched, run),
         Body::Data(data) => {
             let text = data.to_string();
             if text.len() <= bytes_max {
                 return whole(data);
             }
-            keep(&text, head_of(&text, bytes_max), watched, run)
+            keep([text.as_str()], head_of(&text, bytes_max), watched, run)
         }
         Body::Lines { key, lines, incomplete } => {
             let entries_max = match contract.output_limit {
@@ -115,8 +115,10 @@ fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
                 return whole(json!({ key: lines }));
             }
             let shown: Vec<&str> = lines.iter().take(entries_max).map(String::as_str).collect();
+            let head = head_of(&shown.join("\n"), bytes_max);
+            // A search may have found ten megabytes, which are not put together once more only to be written.
             let mut cut =
-                keep(&lines.join("\n"), head_of(&shown.join("\n"), bytes_max), watched, run);
+                keep(lines.iter().flat_map(|line| [line.as_str(), "\n"]), head, watched, run);
             if incomplete {
                 cut.output_lost
                     .get_or_insert_with(|| "the search stopped before its end".to_owned());
@@ -127,10 +129,15 @@ fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
     }
 }
 
-/// Answers `head` and keeps all of `text` in a sidecar.
-fn keep(text: &str, head: String, watched: &Watched, run: &RunState) -> Cut {
+/// Answers `head` and keeps all of the `pieces` in a sidecar.
+fn keep<'a>(
+    pieces: impl IntoIterator<Item = &'a str>,
+    head: String,
+    watched: &Watched,
+    run: &RunState,
+) -> Cut {
     let entry = watched.capable().valid().entry();
-    let written = run.session.sidecars.write(entry.tool(), entry.id().seq, text.as_bytes());
+    let written = run.session.sidecars.write(entry.tool(), entry.id().seq, pieces);
     let (output_path, output_lost) = match written {
         Ok(path) => (Some(path.to_string_lossy().into_owned()), None),
         Err(err) => (None, Some(format!("the rest could not be kept: {err}"))),
