@@ -19,6 +19,9 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
 
+/// Takes the transport that the SDK offers by itself, not the faster one of `haft mcp`.
+const SDK_STDIO: &str = "--sdk-stdio";
+
 struct Floor {
     tools: Vec<Tool>,
 }
@@ -68,10 +71,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn serve() -> Result<(), Box<dyn Error>> {
-    let stdio::Stdio { input, output, flags } = stdio::open()?;
     let floor = Floor {
         tools: vec![tool("read", &["path"], true), tool("write", &["path", "content"], false)],
     };
+    if std::env::args().any(|arg| arg == SDK_STDIO) {
+        floor.serve(rmcp::transport::stdio()).await?.waiting().await?;
+        return Ok(());
+    }
+    let stdio::Stdio { input, output, flags } = stdio::open()?;
     floor.serve((input, output)).await?.waiting().await?;
     drop(flags);
     Ok(())

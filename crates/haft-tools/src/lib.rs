@@ -20,8 +20,6 @@ mod testing;
 
 pub use profile::{Profile, UnknownProfile, tools};
 
-// The pure text engines are public for fuzz targets alone.
-#[doc(hidden)]
+// The pure text engines are public for whoever wants to fuzz or reuse them.
 pub mod edit_match;
-#[doc(hidden)]
 pub mod patch;

@@ -23,7 +23,8 @@ const READ_RATIO_MAX: f64 = 2.0;
 
 const ABOUT_READ: &str = "\
 The tool `read` (`read_text_file` of the Node server) on a file of 4,096 bytes. Clients in Python hand pipes to their
-servers, clients in Node sockets. The floor is what the SDK and the standard library cost. First one call at a time,
+servers, clients in Node sockets. The floor is what the SDK and the standard library cost, on haft's
+transport and on the one that the SDK offers by itself. First one call at a time,
 then sixteen in flight.";
 
 const ABOUT_WRITE: &str = "\
@@ -60,13 +61,16 @@ pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<Section> {
     let rounds = bench.rounds(ROUNDS);
     let calls = interleave(READ.calls(bench, &dir)?, rounds)?;
     let batches = interleave(READ.batches(bench, &dir)?, rounds)?;
-    let target = |case: &Case| Target::ratio("read, p50", case, Peer::Floor.name(), READ_RATIO_MAX);
+    let targets = |case: &Case| {
+        [Peer::PlainFloor, Peer::Floor]
+            .map(|floor| Target::ratio("read, p50", case, floor.name(), READ_RATIO_MAX))
+    };
     Ok(Section {
         title: "Read of 4 KiB".to_owned(),
         about: ABOUT_READ.to_owned(),
         tables: vec![time_table(&calls), rate_table(&batches, READ.batch_calls)],
         notes: Vec::new(),
-        targets: calls.iter().map(target).collect(),
+        targets: calls.iter().flat_map(targets).collect(),
     })
 }
 
@@ -93,9 +97,9 @@ impl Work {
             Self::Write => json!({"path": file, "content": content()}),
         };
         let tool = match (self, peer) {
-            (Self::Read, Peer::Haft | Peer::Floor) => "read",
+            (Self::Read, Peer::Haft | Peer::Floor | Peer::PlainFloor) => "read",
             (Self::Read, Peer::Node) => "read_text_file",
-            (Self::Write, Peer::Haft | Peer::Floor) => "write",
+            (Self::Write, Peer::Haft | Peer::Floor | Peer::PlainFloor) => "write",
             (Self::Write, Peer::Node) => "write_file",
         };
         Call { tool, arguments }

@@ -28,7 +28,7 @@ impl Machine {
         Ok(Self {
             cores: cores.get(),
             processor,
-            kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+            kernel: release(&read("/proc/sys/kernel/osrelease")?),
             rustc: capture(Command::new("rustc").arg("--version"))?.trim().to_owned(),
             load,
             peers: peers.versions(),
@@ -52,6 +52,11 @@ pub(super) fn first_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 fn read(path: &str) -> anyhow::Result<String> {
     std::fs::read_to_string(Path::new(path)).with_context(|| format!("cannot read {path}"))
+}
+
+/// Returns the numbers of a kernel release, without what its builder put behind them.
+fn release(text: &str) -> String {
+    text.trim().split('-').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -15,10 +15,12 @@ use crate::setup;
 pub(super) enum Peer {
     Haft,
     Floor,
+    /// The floor on the transport that the SDK offers by itself.
+    PlainFloor,
     Node,
 }
 
-pub(super) const PEERS: [Peer; 3] = [Peer::Haft, Peer::Floor, Peer::Node];
+pub(super) const PEERS: [Peer; 4] = [Peer::Haft, Peer::Floor, Peer::PlainFloor, Peer::Node];
 
 /// Why a peer is not there.
 pub(super) const NODE_ABSENT: &str = "not installed: `cargo xtask setup`";
@@ -47,6 +49,7 @@ impl Peer {
         match self {
             Self::Haft => "haft",
             Self::Floor => "floor",
+            Self::PlainFloor => "floor, SDK's stdio",
             Self::Node => "Node server",
         }
     }
@@ -81,6 +84,11 @@ impl Peers {
                 Some(haft)
             }
             Peer::Floor => Some(Command::new(&self.floor)),
+            Peer::PlainFloor => {
+                let mut floor = Command::new(&self.floor);
+                floor.arg("--sdk-stdio");
+                Some(floor)
+            }
             Peer::Node => self.node.as_ref().map(|server| {
                 let mut node = Command::new(&server.node);
                 // It greets on standard error.
@@ -125,7 +133,7 @@ impl Peers {
         let path = match peer {
             Peer::Haft => &self.haft,
             Peer::Floor => &self.floor,
-            Peer::Node => return Ok(None),
+            Peer::PlainFloor | Peer::Node => return Ok(None),
         };
         let metadata =
             path.metadata().with_context(|| format!("cannot look at {}", path.display()));

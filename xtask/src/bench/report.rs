@@ -250,7 +250,8 @@ The peers:
 
 - **floor**: `crates/haft-mcp/examples/floor.rs`, the least that a server on the same SDK can do. It has the same
   transport and the same kind of runtime, and a `read` and a `write` that pass on to the standard library. It checks
-  nothing, writes no journal and knows no root.
+  nothing, writes no journal and knows no root. Beside it stands the same server on the SDK's own `stdio()`, which is what a
+  bare server on that SDK has, and which hands every message to a thread that blocks.
 - **Node server**: `@modelcontextprotocol/server-filesystem`, the official one, at the version that `cargo xtask setup`
   installs.
 - **rg**: the command, given the same pattern and the same directory, with line numbers, its output read through a pipe.

@@ -26,7 +26,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
         };
         let newer = match peer {
             Peer::Haft | Peer::Floor => tools_list(bench, peer, Era::Modern)?,
-            Peer::Node => None,
+            Peer::PlainFloor | Peer::Node => None,
         };
         let newer = newer.map(|(_, bytes)| bytes);
         if peer == Peer::Haft {

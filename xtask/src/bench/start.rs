@@ -24,7 +24,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
             let repeats = match (peer, era) {
                 (Peer::Node, Era::Modern) => continue,
                 (Peer::Node, Era::Legacy) => 1,
-                (Peer::Haft | Peer::Floor, _) => 5,
+                (Peer::Haft | Peer::Floor | Peer::PlainFloor, _) => 5,
             };
             if bench.peers.server(peer, &dir).is_none() {
                 entrants.push(Entrant::absent(case, peer.name(), NODE_ABSENT));
