@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::own_files::OwnFiles;
 use crate::settings::Settings;
 use crate::state::{State, user_data};
-use crate::{environment, id};
+use crate::{environment, id, permission_names};
 
 /// Returns the tools that the settings offer.
 pub(crate) fn registry(settings: &Settings) -> Result<Registry, CommandError> {
@@ -69,6 +69,7 @@ pub(crate) fn runtime(
     state: &State,
 ) -> Result<Runtime, CommandError> {
     let registry = registry(settings)?;
+    permission_names::check(&settings.rules, &settings.requires.capabilities)?;
     let roots = Roots::open(&settings.root, &settings.roots)?;
     let helper = std::env::current_exe().map_err(|err| {
         CommandError::failed(format!("haft does not find its own program: {err}"))

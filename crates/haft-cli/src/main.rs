@@ -11,6 +11,7 @@ mod id;
 mod manifest;
 mod output;
 mod own_files;
+mod permission_names;
 mod preset;
 mod quote;
 mod settings;

@@ -1,0 +1,96 @@
+//! Checks that rules speak of something that exists. A deny with a typing mistake in its permission would hold nothing
+//! and say nothing.
+
+use haft_policy::{Rule, RuleScope};
+use haft_tools::Profile;
+
+use crate::error::CommandError;
+
+/// What accesses need.
+const CAPABILITIES: &[&str] = &["fs.read", "fs.write", "net.fetch", "shell.run"];
+
+/// Tools of the contract that other versions of haft publish; a manifest may be shared with them.
+const OTHER_TOOLS: &[&str] = &[
+    "lsp",
+    "question",
+    "repo_clone",
+    "repo_overview",
+    "skill",
+    "task",
+    "tool_search",
+    "web_fetch",
+    "web_search",
+];
+
+/// How alike a known name must be to be suggested, from 0 to 1.
+const SIMILARITY_MIN: f64 = 0.7;
+
+/// Refuses rules of the manifest whose permission names no tool and no capability; `named` are the capabilities that the
+/// manifest itself requires.
+pub(crate) fn check(rules: &[(RuleScope, Rule)], named: &[String]) -> Result<(), CommandError> {
+    let tools = haft_tools::tools(Profile::Contract);
+    let tools = tools.iter().filter_map(|tool| tool.checked_contract().ok());
+    let mut known: Vec<String> = tools.map(|contract| contract.id.to_string()).collect();
+    known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
+    known.extend_from_slice(named);
+    let of_manifest = rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest);
+    let unknown: Vec<String> = of_manifest
+        .map(|(_, rule)| rule.permission.as_str())
+        .filter(|permission| !is_known(permission, &known))
+        .map(|permission| described(permission, &known))
+        .collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!("permissions: {}", unknown.join("; "))).hint("haft tools list"))
+}
+
+fn is_known(permission: &str, known: &[String]) -> bool {
+    if permission.starts_with("mcp:") {
+        return true;
+    }
+    match permission.split_once('*') {
+        None => known.iter().any(|name| name == permission),
+        Some((start, end)) => {
+            let fits = |name: &String| {
+                name.starts_with(start) && (end.contains('*') || name.ends_with(end))
+            };
+            known.iter().any(fits)
+        }
+    }
+}
+
+fn described(permission: &str, known: &[String]) -> String {
+    let likeness = |name: &String| strsim::jaro_winkler(&permission.to_lowercase(), name);
+    let nearest = known.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    match nearest.filter(|name| likeness(name) >= SIMILARITY_MIN) {
+        Some(name) => {
+            format!("{permission:?} names no tool and no capability: did you mean {name:?}?")
+        }
+        None => format!("{permission:?} names no tool and no capability"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_policy::Action;
+
+    use super::*;
+
+    #[test]
+    fn a_permission_must_name_something() {
+        let check = |permission: &str| {
+            let rule = Rule::new(permission, "*", Action::Deny);
+            check(&[(RuleScope::Manifest, rule)], &["payments".to_owned()])
+        };
+        for good in ["bash", "fs.read", "fs.*", "*", "mcp:github:*", "web_*", "payments", "task"] {
+            assert!(check(good).is_ok(), "{good:?} should be accepted");
+        }
+        for bad in ["bsh", "fs.wirte", "FS.READ", "Read", "fs_read", "fs.", "shell", "db.*"] {
+            assert!(check(bad).is_err(), "{bad:?} should be refused");
+        }
+        let known = ["bash".to_owned(), "fs.write".to_owned()];
+        let expect = "\"fs.wirte\" names no tool and no capability: did you mean \"fs.write\"?";
+        assert_eq!(described("fs.wirte", &known), expect);
+    }
+}
