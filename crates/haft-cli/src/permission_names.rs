@@ -28,6 +28,9 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// Refuses rules of the manifest whose permission names no tool and no capability; `named` are the capabilities that the
 /// manifest itself requires.
 pub(crate) fn check(rules: &[(RuleScope, Rule)], named: &[String]) -> Result<(), CommandError> {
+    if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
+        return Ok(());
+    }
     let tools = haft_tools::tools(Profile::Contract);
     let tools = tools.iter().filter_map(|tool| tool.checked_contract().ok());
     let mut known: Vec<String> = tools.map(|contract| contract.id.to_string()).collect();

@@ -27,7 +27,6 @@ struct GlobArgs {
 
 /// Returns the tool.
 pub(crate) fn glob() -> Tool {
-    let threads = walk::threads_available();
     Tool::new("glob")
         .description(
             "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, \
@@ -40,7 +39,7 @@ pub(crate) fn glob() -> Tool {
             ..RequirementSet::default()
         })
         .accesses(|args: &GlobArgs| vec![Access::read(args.base())])
-        .execute_blocking(move |args: GlobArgs, cx: &Cx| run(&args, cx, threads))
+        .execute_blocking(|args: GlobArgs, cx: &Cx| run(&args, cx, walk::threads_available()))
 }
 
 impl GlobArgs {

@@ -37,7 +37,6 @@ struct GrepArgs {
 
 /// Returns the tool.
 pub(crate) fn grep() -> Tool {
-    let threads = walk::threads_available();
     Tool::new("grep")
         .description(
             "Search file contents. Answers `file:line:text`, sorted by path. Skips binary and hidden files and \
@@ -50,14 +49,14 @@ pub(crate) fn grep() -> Tool {
             ..RequirementSet::default()
         })
         .accesses(|args: &GrepArgs| vec![Access::read(args.path.as_deref().unwrap_or("."))])
-        .execute_blocking(move |args: GrepArgs, cx: &Cx| {
+        .execute_blocking(|args: GrepArgs, cx: &Cx| {
             let request = Request {
                 pattern: args.pattern,
                 path: args.path.unwrap_or_else(|| ".".to_owned()),
                 glob: args.glob,
                 ignore_case: args.ignore_case.unwrap_or(false),
                 context_lines: args.context.unwrap_or(0),
-                threads,
+                threads: walk::threads_available(),
             };
             let Found { entries, incomplete } = search(cx, &request)?;
             Ok::<_, ToolError>(Output::new(Body::Lines { key: "matches", lines: entries, incomplete }))

@@ -1,8 +1,11 @@
 //! `haft call`: every tool once, every way to give an input, every exit status.
 
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 
 use expect_test::{Expect, expect};
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -468,4 +471,41 @@ fn calls_of_one_run_are_numbered_on() {
         --- status 0
     "#]],
     );
+}
+
+#[test]
+fn bash_is_held_to_its_bounds() {
+    let world = World::with_files();
+    let code = |input: &Value| {
+        let args = ["--allow", "bash", "--json", "call", "bash", "-"];
+        let mut child =
+            world.haft(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let envelope: Value = serde_json::from_slice(&output.stdout).unwrap();
+        envelope["metadata"]["code"].as_str().unwrap_or("none").to_owned()
+    };
+    let line = |chars: usize| json!({"cmd": format!("true {}", "x".repeat(chars - 5))});
+    let count = |args: usize| json!({"cmd": "true", "args": vec!["x"; args]});
+    let long = |chars: usize| json!({"cmd": "true", "args": ["x".repeat(chars)]});
+    let cwd = |chars: usize| json!({"cmd": "true", "opts": {"cwd": "x".repeat(chars)}});
+    let time = |ms: u64| json!({"cmd": "true", "opts": {"timeout_ms": ms}});
+    for (at_the_bound, beyond, expect) in [
+        (line(8_192), line(8_193), "none"),
+        (count(128), count(129), "none"),
+        (long(8_192), long(8_193), "none"),
+        // No directory has so long a name, but it is looked for.
+        (cwd(1_024), cwd(1_025), "TOOL_PATH_INVALID"),
+        (time(3_600_000), time(3_600_001), "none"),
+    ] {
+        assert_eq!(
+            (code(&at_the_bound), code(&beyond)),
+            (expect.to_owned(), "INVALID_INPUT".to_owned())
+        );
+    }
+    let slow = json!({"cmd": "sleep 1000", "opts": {"timeout_ms": 100}});
+    assert_eq!(code(&slow), "PROCESS_TIMEOUT");
+    // A command that has closed its output is watched all the same.
+    let mute = json!({"cmd": "exec >&- 2>&-; sleep 1000", "opts": {"timeout_ms": 100}});
+    assert_eq!(code(&mute), "PROCESS_TIMEOUT");
 }
