@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The session in docs/session.svg. Needs haft on PATH. To record it anew:
-#   asciinema rec --overwrite --cols 104 --rows 34 -c docs/session.sh session.cast
+#   asciinema rec --overwrite --cols 126 --rows 36 -c docs/session.sh session.cast
 #   svg-term --in session.cast --out docs/session.svg --window --no-cursor
 set -u
 workspace=$(mktemp -d)
