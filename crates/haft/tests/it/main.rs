@@ -1,6 +1,7 @@
 //! The pipeline as callers in Rust meet it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
+mod bounds;
 mod execution;
 mod journal;
 mod refusals;
