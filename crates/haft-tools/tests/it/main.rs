@@ -3,6 +3,7 @@
 
 mod apply_patch;
 mod edit;
+mod journal;
 mod read;
 mod smithers;
 mod todo;

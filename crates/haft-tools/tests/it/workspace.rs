@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haft::{Call, Clock, Limits, Registry, Roots, Run, Runtime, RuntimeParts, SessionOptions};
 use haft_contract::{Envelope, RequirementSet, RunId, Variables};
-use haft_journal::MemoryJournal;
+use haft_journal::{CallQuery, MemoryJournal};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::Profile;
@@ -16,6 +16,7 @@ use serde_json::Value;
 /// A directory with files, and a run that calls tools in it.
 pub(crate) struct Workspace {
     directory: tempfile::TempDir,
+    runtime: Runtime,
     run: Run,
 }
 
@@ -58,7 +59,7 @@ impl Workspace {
         .unwrap();
         let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
         let run = session.run(RunId::parse("r1").unwrap());
-        Self { directory, run }
+        Self { directory, runtime, run }
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
@@ -106,6 +107,12 @@ impl Workspace {
         }
         names.sort();
         names
+    }
+
+    /// Returns everything that the journal holds, as JSON.
+    pub(crate) async fn journal(&self) -> String {
+        let query = CallQuery::of_run(self.run.id().clone());
+        serde_json::to_string(&self.runtime.journal().calls(query).await.unwrap()).unwrap()
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Envelope {

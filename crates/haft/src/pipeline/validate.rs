@@ -36,8 +36,11 @@ pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
     match violations.or_else(|| untakeable(&registered, &call)) {
         None => Ok(Valid { call, registered, entry }),
         Some(violations) => {
-            let message = format!("invalid input for {}: {violations}", entry.tool());
-            Err(Stop::refused(entry, ErrorCode::InvalidInput, message))
+            let short = format!("invalid input for {}", entry.tool());
+            let message = format!("{short}: {violations}");
+            // A violation quotes what it found, which may be a body in the wrong place.
+            let recorded = (!registered.contract().digested.is_empty()).then_some(short);
+            Err(Stop::refused(entry, ErrorCode::InvalidInput, message).recorded_as(recorded))
         }
     }
 }
