@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use haft_contract::limits::{OUTPUT_BYTES_MAX, OUTPUT_TAIL_BYTES};
 use haft_contract::{
-    BoxFuture, Ending, Enforced, ErrorCode, Excerpt, FileKind, Level, Progress, ProgressSink,
-    Shell, ShellOutcome, ShellRequest, ToolError,
+    BoxFuture, CallKey, Ending, Enforced, ErrorCode, Excerpt, FileKind, Level, Progress,
+    ProgressSink, Scope, Shell, ShellOutcome, ShellRequest, ToolError,
 };
 use haft_sandbox::{Command, Exit, Launcher, Process, SpawnError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::Territory;
+use crate::runtime::Shared;
 use crate::sidecar::Sidecars;
 
 /// Between two reports of progress, in milliseconds.
@@ -33,8 +34,26 @@ pub(crate) struct CallShell {
     pub(crate) cancellation: CancellationToken,
     pub(crate) deadline: Instant,
     pub(crate) output_bytes_max: usize,
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) environment: CallEnvironment,
     pub(crate) label: CallLabel,
+}
+
+/// What the environment of the call's commands is made of; most calls run none.
+pub(crate) struct CallEnvironment {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) call_key: CallKey,
+    pub(crate) scope: Scope,
+}
+
+impl CallEnvironment {
+    /// Returns the configured environment and the call's own keys.
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let mut variables = self.shared.parts.environment.clone();
+        let task_key = CallKey::task_key(&self.scope);
+        variables.push(("HAFT_IDEMPOTENCY_KEY".into(), self.call_key.idempotency_key().into()));
+        variables.push(("HAFT_TASK_KEY".into(), task_key.into()));
+        variables
+    }
 }
 
 /// Names the call in the names of its files.
@@ -103,7 +122,7 @@ impl CallShell {
         let directory =
             root.open_dir(place.relative()).map_err(|err| crate::roots::path_error(cwd, &err))?;
         let mut command = Command::new(&request.program, directory).args(&request.args);
-        command.env.clone_from(&self.environment);
+        command.env = self.environment.variables();
         self.launcher.spawn(command).await.map_err(|err| spawn_error(&err))
     }
 

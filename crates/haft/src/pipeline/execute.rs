@@ -15,7 +15,7 @@ use super::panic::{Contained, contained};
 use super::watch::Watched;
 use crate::files::GrantedFs;
 use crate::run::RunState;
-use crate::shell::{CallLabel, CallShell};
+use crate::shell::{CallEnvironment, CallLabel, CallShell};
 
 /// Time that a tool gets to stop by itself after it was told to, in milliseconds.
 pub(crate) const STOP_MS: u64 = 2_000;
@@ -146,7 +146,11 @@ fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
         cancellation: timing.stop.clone(),
         deadline: timing.deadline,
         output_bytes_max: super::truncate::bytes_max(contract, &parts.limits),
-        environment: environment(watched, run),
+        environment: CallEnvironment {
+            shared: Arc::clone(&run.session.shared),
+            call_key: entry.call_key(),
+            scope: entry.id().scope.clone(),
+        },
         label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
     };
     let fs = granted_fs(watched, run, &timing.stop);
@@ -185,16 +189,6 @@ fn granted_fs(watched: &Watched, run: &RunState, stop: &CancellationToken) -> Gr
         reads_sidecars: !capable.valid().contract().requires.fs.read.is_empty(),
         stop: stop.clone(),
     }
-}
-
-/// Returns the environment of the call's commands: the configured one, and the call's own keys.
-fn environment(watched: &Watched, run: &RunState) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let entry = watched.capable().valid().entry();
-    let mut environment = run.session.shared.parts.environment.clone();
-    let task_key = haft_contract::CallKey::task_key(&entry.id().scope);
-    environment.push(("HAFT_IDEMPOTENCY_KEY".into(), entry.call_key().idempotency_key().into()));
-    environment.push(("HAFT_TASK_KEY".into(), task_key.into()));
-    environment
 }
 
 impl Executed {
