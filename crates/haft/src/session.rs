@@ -37,7 +37,8 @@ impl SessionOptions {
     }
 }
 
-/// One front end that talks to haft. Cloning is cheap; the sidecars go when the last clone and the last run go.
+/// One front end that talks to haft. Cloning is cheap; the sidecars go when the last clone and the last run go,
+/// unless they are [kept](Session::keep_outputs).
 #[derive(Clone)]
 pub struct Session {
     state: Arc<SessionState>,
@@ -82,6 +83,11 @@ impl Session {
     /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on.
     pub fn run(&self, id: RunId) -> Run {
         Run::new(Arc::clone(&self.state), id)
+    }
+
+    /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.
+    pub fn keep_outputs(&self) {
+        self.state.sidecars.keep();
     }
 
     /// Reads a sidecar of this session, given its path.

@@ -5,18 +5,25 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The sidecars of one session.
 #[derive(Debug)]
 pub(crate) struct Sidecars {
     directory: PathBuf,
     made: OnceLock<PathBuf>,
+    kept: AtomicBool,
 }
 
 impl Sidecars {
     /// Returns the sidecars of a session that keeps them in `directory`, which need not exist yet.
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, made: OnceLock::new() }
+        Self { directory, made: OnceLock::new(), kept: AtomicBool::new(false) }
+    }
+
+    /// Leaves the sidecars where they are when the session goes.
+    pub(crate) fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
     }
 
     /// Returns the directory once a sidecar was made.
@@ -76,6 +83,7 @@ impl Sidecars {
 impl Drop for Sidecars {
     fn drop(&mut self) {
         if let Some(directory) = self.made.get()
+            && !*self.kept.get_mut()
             && let Err(err) = fs::remove_dir_all(directory)
         {
             tracing::warn!(directory = %directory.display(), %err, "the session's sidecars could not be removed");

@@ -66,12 +66,9 @@ pub(crate) async fn run(
         cancellation: signals::stop_token()?,
         ..Call::new(&args.tool, input)
     };
+    // The sidecar is all that is left of a long output; old ones are swept away by later commands.
+    session.keep_outputs();
     let envelope = session.run(run_id).call(call).await?;
-    if envelope.metadata().output_path.is_some() {
-        // The sidecar is all that is left of a long output. A session that is dropped removes it, so this one is not;
-        // old sidecars are swept away by later commands.
-        std::mem::forget(session);
-    }
     print(&args, &envelope, setting_args.json)?;
     Ok(Status::of_envelope(&envelope))
 }

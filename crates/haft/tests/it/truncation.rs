@@ -130,6 +130,18 @@ async fn the_sidecar_holds_everything_and_goes_with_the_session() {
 }
 
 #[tokio::test]
+async fn sidecars_that_are_kept_outlive_the_session() {
+    let stage = stage().await;
+    stage.session.keep_outputs();
+    let envelope = stage.call("text", json!({"text": "x".repeat(100)})).await;
+    let path = std::path::PathBuf::from(envelope.metadata().output_path.clone().unwrap());
+    let Stage { directory, runtime, session, run } = stage;
+    drop((session, run));
+    assert!(path.exists());
+    drop((runtime, directory));
+}
+
+#[tokio::test]
 async fn only_sidecars_of_the_session_are_served() {
     let stage = stage().await;
     let secret = stage.directory.path().join("root/secret");
