@@ -50,6 +50,15 @@ impl Envelope {
 }
 
 fn output_text(data: &Value, metadata: &Metadata) -> String {
+    let mut text = body_text(data, metadata);
+    for undone in &metadata.undone {
+        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        text.push_str(&format!("{newline}[haft: {undone}]"));
+    }
+    text
+}
+
+fn body_text(data: &Value, metadata: &Metadata) -> String {
     let text_field = |name: &str| data.get(name).and_then(Value::as_str);
     if let Some(head) = text_field("head").filter(|_| metadata.truncated) {
         return crate::output::cut_text(head, text_field("tail"), metadata);
@@ -97,6 +106,18 @@ pub struct Metadata {
     /// What confined the processes of this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Enforced>,
+    /// Whether the operator had commands run without the kernel sandbox.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unsafe_no_sandbox: bool,
+    /// The connections that the call's processes made or were refused, the first ones in the order of their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<Connection>,
+    /// How many connections there were beyond those listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections_unlisted: u64,
+    /// What the call's processes left at protected places, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<String>,
     /// Which effects of earlier attempts may already have happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_warning: Option<String>,
@@ -105,6 +126,24 @@ pub struct Metadata {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// One connection out of a confined process, as its proxy saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The host's name or address, as it was asked for.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Whether it was let through.
+    pub admitted: bool,
+    /// The address that was dialled, or why none was.
+    pub detail: String,
 }
 
 /// A part of the world that a process can be confined in.
@@ -146,6 +185,24 @@ pub struct Enforced {
     pub resources: Level,
 }
 
+impl Enforced {
+    /// Nothing was enforced.
+    pub const NOTHING: Self = Self {
+        filesystem: Level::None,
+        network: Level::None,
+        processes: Level::None,
+        system_calls: Level::None,
+        resources: Level::None,
+    };
+
+    /// Returns whether the kernel holds every layer.
+    pub fn is_full(&self) -> bool {
+        let layers =
+            [self.filesystem, self.network, self.processes, self.system_calls, self.resources];
+        layers.iter().all(|level| *level == Level::Kernel)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -175,5 +232,9 @@ mod tests {
         let rest = "[output cut here; all of it: /s/1 (use read)]";
         check(json!({"head": "x", "tail": "y"}), cut.clone(), &format!("x\n{rest}\ny"));
         check(json!({"head": "x\n"}), cut, &format!("x\n{rest}"));
+        let undone =
+            Metadata { undone: vec!["a was removed".to_owned()], ..Metadata::default() };
+        check(json!("x"), undone.clone(), "x\n[haft: a was removed]");
+        check(json!(""), undone, "[haft: a was removed]");
     }
 }

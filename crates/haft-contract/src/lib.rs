@@ -51,9 +51,9 @@ pub use surface::{
     Precondition, Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
 };
 
-pub use envelope::{Enforced, Envelope, Layer, Level, Metadata};
+pub use envelope::{Connection, Enforced, Envelope, Layer, Level, Metadata};
 pub use error_code::ErrorCode;
-pub use output::{Body, Excerpt, IntoOutput, Output, ToolError};
+pub use output::{Body, Confined, Excerpt, IntoOutput, Output, ToolError};
 
 pub use id::{IdError, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};

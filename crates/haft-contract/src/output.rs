@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::ErrorCode;
+use crate::{Connection, Enforced, ErrorCode};
 
 /// A tool's answer.
 #[derive(Clone, Debug)]
@@ -12,8 +12,28 @@ pub struct Output {
     pub body: Body,
     /// The exit status, for tools that ran a command.
     pub exit_code: Option<i32>,
-    /// What confined the processes that the tool started.
-    pub enforced: Option<crate::Enforced>,
+    /// What happened around the processes that the tool started.
+    pub confined: Option<Confined>,
+}
+
+/// What happened around the processes of a call, besides what they did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confined {
+    /// What confined them.
+    pub enforced: Enforced,
+    /// The connections that they made or were refused.
+    pub connections: Vec<Connection>,
+    /// How many connections there were beyond these.
+    pub connections_unlisted: u64,
+    /// What they left at protected places, and what became of it.
+    pub undone: Vec<String>,
+}
+
+impl Confined {
+    /// Returns what is said of processes that were confined so and did nothing remarkable.
+    pub fn new(enforced: Enforced) -> Self {
+        Self { enforced, connections: Vec::new(), connections_unlisted: 0, undone: Vec::new() }
+    }
 }
 
 /// The forms of an answer, which decide how it is cut.
@@ -78,7 +98,7 @@ pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &crate::Metadat
 impl Output {
     /// Returns an answer of `body` alone.
     pub fn new(body: Body) -> Self {
-        Self { body, exit_code: None, enforced: None }
+        Self { body, exit_code: None, confined: None }
     }
 
     /// Returns an answer of text.

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Enforced, Excerpt, ToolError};
+use crate::{Confined, Excerpt, ToolError};
 
 /// A boxed future, as the surfaces return them.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -239,8 +239,8 @@ pub struct ShellOutcome {
     pub ending: Ending,
     /// Its stdout and stderr, in the order of arrival.
     pub output: Excerpt,
-    /// What confined it.
-    pub enforced: Enforced,
+    /// What happened around it.
+    pub confined: Confined,
 }
 
 /// Runs commands under the call's grant, within the call's time.
