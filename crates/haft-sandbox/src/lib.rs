@@ -33,7 +33,7 @@
 //!         let command = Command::new("cat", root.open_dir("notes".as_ref())?)
 //!             .args(["today"])
 //!             .env("PATH", "/usr/bin:/bin");
-//!         let mut process = launcher.spawn(command).await?;
+//!         let mut process = launcher.spawn_unconfined(command).await?;
 //!         let mut buffer = [0; 64];
 //!         let count = process.read(&mut buffer).await?;
 //!         assert_eq!(&buffer[..count], b"haft\n");
@@ -51,8 +51,16 @@
 #![deny(missing_docs)]
 
 #[cfg(target_os = "linux")]
+mod cgroup;
+#[cfg(target_os = "linux")]
+mod confine;
+mod confinement;
+#[cfg(target_os = "linux")]
 pub mod helper;
+mod kernel;
 mod process;
+mod protect;
+pub mod proxy;
 mod root;
 #[cfg(target_os = "linux")]
 mod tree;
@@ -61,9 +69,19 @@ mod unsupported;
 #[cfg(target_os = "linux")]
 mod wire;
 
-pub use process::{Command, Enforced, Exit, Level, SpawnError, WaitError};
+pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, Resources};
+#[cfg(target_os = "linux")]
+pub use cgroup::Exceeded;
+pub use kernel::{Availability, Kernel, Mechanism, Offer};
+pub use process::{Command, Enforced, Exit, Layer, Level, Missing, SpawnError, WaitError};
 #[cfg(target_os = "linux")]
 pub use process::{Control, Launcher, Output, Process};
+pub use protect::{ProtectedNameError, ProtectedNames};
+#[cfg(target_os = "linux")]
+pub use protect::{
+    Holding, Means, Pin, PinKind, Remedy, Survey, SurveyCache, SurveyError, Undone, Worktree,
+    worktree_directories,
+};
 #[cfg(target_os = "linux")]
 pub use root::Root;
 pub use root::{

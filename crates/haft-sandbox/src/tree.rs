@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// How often the remains of a session are looked for.
@@ -37,6 +39,54 @@ pub(crate) fn kill_descendants(ancestor: Pid) -> io::Result<usize> {
         if !member.is_zombie {
             count += 1;
             kill(member);
+        }
+    }
+    Ok(count)
+}
+
+/// Kills every living descendant of a process once, if that process lives, as its handle tells.
+pub(crate) fn kill_descendants_of(ancestor: Pid, handle: impl AsFd) -> io::Result<()> {
+    let members = snapshot()?;
+    // Whoever lives after the snapshot had its number to itself in the snapshot.
+    if has_ended(handle)? {
+        return Ok(());
+    }
+    descendants(&members, ancestor.as_raw_pid()).into_iter().for_each(kill);
+    Ok(())
+}
+
+/// Tells whether the process of a handle has ended.
+pub(crate) fn has_ended(handle: impl AsFd) -> io::Result<bool> {
+    let mut events = [PollFd::from_borrowed_fd(handle.as_fd(), PollFlags::IN)];
+    Ok(poll(&mut events, Some(&Timespec::default()))? > 0)
+}
+
+/// Waits until the process of a handle has ended, for at most some time.
+pub(crate) fn await_end(handle: impl AsFd, wait: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + wait;
+    while !has_ended(&handle)? {
+        if Instant::now() >= deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a helper could not be killed"));
+        }
+        thread::sleep(Duration::from_millis(ROUND_MS));
+    }
+    Ok(())
+}
+
+/// Kills the children of a process that are not to be spared, and all their descendants, once; returns how many lived.
+pub(crate) fn kill_strays(parent: Pid, spared: &[Pid]) -> io::Result<usize> {
+    let members = snapshot()?;
+    let is_stray = |member: &&Member| {
+        member.parent == parent.as_raw_pid()
+            && !spared.iter().any(|pid| pid.as_raw_pid() == member.pid)
+    };
+    let mut count = 0;
+    for stray in members.iter().filter(is_stray) {
+        for member in descendants(&members, stray.pid).into_iter().chain([stray]) {
+            if !member.is_zombie {
+                count += 1;
+                kill(member);
+            }
         }
     }
     Ok(count)

@@ -2,23 +2,23 @@
 //! tells missing from forbidden; whether the kernel can execute a file shows when it tries.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, stat};
 use rustix::io::Errno;
 
-use crate::wire::{Spec, Stage};
+use crate::wire::{Failure, Spec, Stage};
 
 /// Returns the path of the program; the working directory must be entered already, because paths may be relative.
-pub(super) fn find(spec: &Spec) -> Result<PathBuf, (Stage, io::Error)> {
+pub(super) fn find(spec: &Spec) -> Result<PathBuf, Failure> {
+    let failure = |stage, errno: Errno| Failure::new(stage, "", &errno.into());
     if spec.program.as_bytes().contains(&b'/') {
         let path = PathBuf::from(&spec.program);
         return match check(&path) {
             Ok(()) => Ok(path),
-            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => Err((Stage::Missing, errno.into())),
-            Err(errno) => Err((Stage::Denied, errno.into())),
+            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => Err(failure(Stage::Missing, errno)),
+            Err(errno) => Err(failure(Stage::Denied, errno)),
         };
     }
     let mut denied = None;
@@ -34,8 +34,8 @@ pub(super) fn find(spec: &Spec) -> Result<PathBuf, (Stage, io::Error)> {
         }
     }
     Err(match denied {
-        Some(errno) => (Stage::Denied, errno.into()),
-        None => (Stage::Missing, Errno::NOENT.into()),
+        Some(errno) => failure(Stage::Denied, errno),
+        None => failure(Stage::Missing, Errno::NOENT),
     })
 }
 

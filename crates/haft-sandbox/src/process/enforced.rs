@@ -1,6 +1,11 @@
 //! What was enforced around a process, layer by layer. It is a value, so that it can travel to whoever has to know; it
 //! deliberately says nothing of what was asked for.
 
+#[cfg(target_os = "linux")]
+use crate::confinement::Network;
+#[cfg(target_os = "linux")]
+use crate::wire::Applied;
+
 /// How a layer was enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
@@ -29,8 +34,18 @@ pub struct Enforced {
 }
 
 impl Enforced {
-    /// What a helper alone does: it keeps the process tree together.
-    #[cfg(target_os = "linux")]
+    /// Returns whether the kernel holds every layer.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let layers =
+            [self.filesystem, self.network, self.processes, self.system_calls, self.resources];
+        layers.iter().all(|level| *level == Level::Kernel)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Enforced {
+    /// What a supervisor alone does: it keeps the process tree together.
     pub(super) const SUPERVISED: Enforced = Enforced {
         filesystem: Level::None,
         network: Level::None,
@@ -38,4 +53,29 @@ impl Enforced {
         system_calls: Level::None,
         resources: Level::None,
     };
+
+    /// What the mechanisms in force around a command come to.
+    pub(super) fn by(applied: Applied, network: Network) -> Enforced {
+        let kernel_if = |holds: bool| if holds { Level::Kernel } else { Level::None };
+        Enforced {
+            filesystem: kernel_if(applied.namespaces || applied.landlock),
+            network: match network {
+                Network::Loopback | Network::Proxied => {
+                    kernel_if(applied.namespaces || applied.seccomp)
+                }
+                Network::Host => Level::None,
+            },
+            processes: if applied.namespaces { Level::Kernel } else { Level::Cooperative },
+            system_calls: kernel_if(applied.seccomp),
+            // Without a file system of the command's own nothing bounds its temporary files.
+            resources: match (applied.limits, applied.namespaces) {
+                (true, true) => Level::Kernel,
+                (true, false) => Level::Cooperative,
+                (false, _) => Level::None,
+            },
+        }
+    }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

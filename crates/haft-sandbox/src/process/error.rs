@@ -2,6 +2,7 @@
 //! deliberately no error here: it is an exit.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -33,10 +34,12 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// The working directory cannot be entered.
-    #[error("the working directory of {} cannot be entered: {source}", program.display())]
+    #[error("the working directory of {} cannot be entered{}: {source}", program.display(), aside(at))]
     WorkingDirectory {
         /// The program as it was named.
         program: OsString,
+        /// What stands against it, if that is known better than the operating system says.
+        at: String,
         /// What the operating system said.
         source: io::Error,
     },
@@ -55,6 +58,35 @@ pub enum SpawnError {
         bytes: usize,
         /// How large they may be.
         bytes_max: usize,
+    },
+    /// The confinement that was asked for cannot be enforced here; nothing was started.
+    #[error("{} is not started, because it cannot be confined here: {}", program.display(), list(missing))]
+    Unenforceable {
+        /// The program as it was named.
+        program: OsString,
+        /// What is missing.
+        missing: Vec<Missing>,
+    },
+    /// The confinement can be enforced here, and setting it up failed; nothing was started.
+    #[error("{} is not started, because confining it failed at {at}: {source}", program.display())]
+    Confine {
+        /// The program as it was named.
+        program: OsString,
+        /// What was being done.
+        at: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The writable directories could not be searched for protected names.
+    #[error(
+        "{} is not started, because protected names could not be looked for: {reason}",
+        program.display()
+    )]
+    Survey {
+        /// The program as it was named.
+        program: OsString,
+        /// Why not, and what to do.
+        reason: String,
     },
     /// The helper could not be started or lost its connection.
     #[error("the helper {} failed: {source}", helper.display())]
@@ -80,6 +112,39 @@ pub enum SpawnError {
     Unsupported,
 }
 
+/// A part of a confinement that nothing here can enforce.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Missing {
+    /// What cannot be enforced.
+    pub layer: Layer,
+    /// Why not.
+    pub why: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+/// A part of a confinement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// Which files can be reached.
+    Filesystem,
+    /// Which hosts can be reached.
+    Network,
+    /// Which system calls can be made.
+    SystemCalls,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Layer::Filesystem => "files",
+            Layer::Network => "network",
+            Layer::SystemCalls => "system calls",
+        })
+    }
+}
+
 /// A command whose end is not known.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -99,6 +164,17 @@ pub enum WaitError {
     /// The connection to the helper failed.
     #[error("the connection to the helper failed: {0}")]
     Io(#[from] io::Error),
+}
+
+fn list(missing: &[Missing]) -> String {
+    let entry = |missing: &Missing| {
+        format!("{} cannot be confined ({}); {}", missing.layer, missing.why, missing.remedy)
+    };
+    missing.iter().map(entry).collect::<Vec<_>>().join("; ")
+}
+
+fn aside(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!(" ({at})") }
 }
 
 fn because(signal: &Option<i32>) -> String {

@@ -1,36 +1,50 @@
-//! Starting a command through a helper: two descriptors for the helper, one message, one answer. The program of this
-//! process is never forked, however much memory it holds; the standard library's spawn shares it until the helper is
-//! executed. Waiting and reading are `control` and `output`.
+//! Starting a command through a supervisor: three descriptors for it, one message, one answer. The program of this
+//! process is never forked, however much memory it holds: the zygote forks, which is small. Waiting and reading are
+//! `control` and `output`.
 
-use std::io::{self, IoSlice};
+use std::io;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    sendmsg, socketpair,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::UnixStream;
+use tokio::sync::Mutex;
 
 use super::command::Command;
-use super::control::Control;
+use super::control::{Answer, Control};
 use super::enforced::Enforced;
 use super::error::{SpawnError, WaitError};
 use super::exit::Exit;
+use super::frames::Frames;
+use super::missing::missing;
 use super::output::Output;
-use crate::wire::{HELPER_ARGUMENT, SPEC_BYTES_MAX, Spec, Stage};
+use super::zygote::Zygote;
+use crate::cgroup::Exceeded;
+use crate::confinement::{Confinement, Mechanisms, Network};
+use crate::protect::{Holding, Means, PinKind, ProtectedNames, Survey, SurveyCache, Undone};
+use crate::wire::{Applied, Bounds, Failure, Pinned, Request, SPEC_BYTES_MAX, Spec, Stage};
 
-/// How long a helper has to start a command. It usually needs two milliseconds.
+/// How long a helper has to start a command. It usually needs a millisecond.
 const ANSWER_MS_MAX: u64 = 20_000;
 
+/// How often a start is tried: a second time if the zygote died before it could fork.
+const ATTEMPTS_MAX: u32 = 2;
+
 /// Starts commands by means of one helper program.
+///
+/// Clones share the one process of that program that there is; it is started with the first command.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     helper: PathBuf,
+    quarantine: Option<PathBuf>,
+    /// Written by whichever call finds no living zygote; calls that come meanwhile wait for that one.
+    zygote: Arc<Mutex<Option<Arc<Zygote>>>>,
+    survey_cache: SurveyCache,
 }
 
 /// A running command.
@@ -40,6 +54,15 @@ pub struct Launcher {
 pub struct Process {
     output: Output,
     control: Control,
+    enforced: Enforced,
+    listener: Option<TcpListener>,
+}
+
+/// What a start has on this side.
+struct Start {
+    control: Control,
+    output: OwnedFd,
+    answer: Answer,
 }
 
 impl Launcher {
@@ -50,10 +73,18 @@ impl Launcher {
     /// [`helper::run_if_requested`]: crate::helper::run_if_requested
     #[must_use]
     pub fn new(helper: PathBuf) -> Launcher {
-        Launcher { helper }
+        let zygote = Arc::default();
+        Launcher { helper, quarantine: None, zygote, survey_cache: SurveyCache::default() }
     }
 
-    /// Starts a command.
+    /// Names the directory that what appears under protected names is moved to; without one it is removed.
+    #[must_use]
+    pub fn quarantine(mut self, directory: PathBuf) -> Launcher {
+        self.quarantine = Some(directory);
+        self
+    }
+
+    /// Starts a command that reaches nothing but what the confinement names.
     ///
     /// It runs in a session of its own, with no descriptors but an empty standard input and one pipe for both outputs,
     /// with default signal handling, and with exactly the environment that it names. Needs a tokio runtime with I/O
@@ -61,52 +92,195 @@ impl Launcher {
     ///
     /// # Errors
     ///
-    /// [`SpawnError::NotFound`] and its siblings, each naming the program.
-    pub async fn spawn(&self, command: Command) -> Result<Process, SpawnError> {
+    /// [`SpawnError::Unenforceable`] when something that was asked for cannot be had here, [`SpawnError::NotFound`] and
+    /// its siblings, each naming the program. In every case nothing was run.
+    pub async fn spawn(
+        &self,
+        command: Command,
+        confinement: &Confinement,
+    ) -> Result<Process, SpawnError> {
         command.check()?;
-        let Command { program, args, cwd, env } = command;
-        let spec = Spec { program: program.clone(), args, env }.encode();
-        if spec.len() > SPEC_BYTES_MAX {
-            return Err(SpawnError::TooLarge { bytes: spec.len(), bytes_max: SPEC_BYTES_MAX });
-        }
-        let failed = |source| SpawnError::Helper { helper: self.helper.clone(), source };
-        let (mut control, output) = self.start_helper(&spec, cwd).map_err(failed)?;
-        let wait = Duration::from_millis(ANSWER_MS_MAX);
-        let answer = tokio::time::timeout(wait, control.start(&spec)).await.map_err(|_| {
-            let helper = self.helper.clone();
-            SpawnError::NoAnswer { helper, wait_ms: ANSWER_MS_MAX }
-        })?;
-        let Some((stage, errno)) = answer.map_err(failed)? else {
-            return Ok(Process { output, control });
+        let offer = self.living_zygote().await?.offer();
+        let has_namespaces = offer.namespaces && confinement.mechanisms.namespaces;
+        let survey = self.survey(&command, confinement, has_namespaces).await?;
+        let bounds = bounds(confinement, survey.as_ref());
+        let start = self.start(&command, Some(bounds), survey).await?;
+        self.finish(start, command, Some(confinement))
+    }
+
+    /// Starts a command that may do whatever this process may; only its end is seen to.
+    ///
+    /// Everything else is as with [`Launcher::spawn`].
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError::NotFound`] and its siblings, each naming the program.
+    pub async fn spawn_unconfined(&self, command: Command) -> Result<Process, SpawnError> {
+        command.check()?;
+        let start = self.start(&command, None, None).await?;
+        self.finish(start, command, None)
+    }
+
+    /// Returns what can be enforced around commands here, which was found out by trying. Runs no command.
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError::Helper`] and [`SpawnError::NoAnswer`] when the helper program does not do its part.
+    pub async fn enforceable(
+        &self,
+        network: Network,
+        wanted: Mechanisms,
+    ) -> Result<Enforced, SpawnError> {
+        let offer = self.living_zygote().await?.offer();
+        let applied = Applied {
+            namespaces: offer.namespaces && wanted.namespaces,
+            landlock: offer.landlock && wanted.landlock,
+            seccomp: offer.seccomp && wanted.seccomp,
+            ..offer
         };
-        let source = io::Error::from_raw_os_error(errno);
-        Err(match stage {
-            Stage::Setup => failed(source),
-            Stage::Directory => SpawnError::WorkingDirectory { program, source },
+        Ok(Enforced::by(applied, network))
+    }
+
+    /// Looks up what is protected. Without anything that is, nothing is looked at.
+    async fn survey(
+        &self,
+        command: &Command,
+        confinement: &Confinement,
+        has_namespaces: bool,
+    ) -> Result<Option<Survey>, SpawnError> {
+        if confinement.protected == ProtectedNames::none() {
+            return Ok(None);
+        }
+        let holding = if has_namespaces { Holding::Pinning } else { Holding::Comparing };
+        let hidden = confinement.hidden.clone();
+        let means = Means { holding, hidden, quarantine: self.quarantine.clone() };
+        let cache = self.survey_cache.clone();
+        let (roots, names) = (confinement.writable.clone(), confinement.protected.clone());
+        let taking =
+            tokio::task::spawn_blocking(move || Survey::take(&cache, &roots, &names, means));
+        let failed =
+            |reason: String| SpawnError::Survey { program: command.program.clone(), reason };
+        let taken = taking.await.map_err(|error| failed(error.to_string()))?;
+        taken.map(Some).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Has a supervisor start the command.
+    async fn start(
+        &self,
+        command: &Command,
+        bounds: Option<Bounds>,
+        mut survey: Option<Survey>,
+    ) -> Result<Start, SpawnError> {
+        let request = match &bounds {
+            Some(bounds) if bounds.mechanisms.namespaces && bounds.network != Network::Host => {
+                Request::Isolated
+            }
+            Some(_) | None => Request::Supervisor,
+        };
+        let spec = Spec {
+            program: command.program.clone(),
+            args: command.args.clone(),
+            env: command.env.clone(),
+            bounds,
+        };
+        let spec = message(&spec)?;
+        let mut attempt = 1;
+        loop {
+            let zygote = self.living_zygote().await?;
+            let (mut control, output) = match connect(&zygote, request, &command.cwd).await {
+                Ok(connected) => connected,
+                Err(_) if attempt < ATTEMPTS_MAX => {
+                    self.forget(&zygote).await;
+                    attempt += 1;
+                    continue;
+                }
+                Err(source) => return Err(self.failed(source)),
+            };
+            control.protect(survey.take());
+            let wait = Duration::from_millis(ANSWER_MS_MAX);
+            let started = tokio::time::timeout(wait, control.start(&spec)).await;
+            let started = started.map_err(|_| self.no_answer())?;
+            match started {
+                Ok(answer) => return Ok(Start { control, output, answer }),
+                // Nobody took the request: the zygote died.
+                Err(_) if !control.is_supervised() && attempt < ATTEMPTS_MAX => {
+                    survey = control.unprotect();
+                    self.forget(&zygote).await;
+                    attempt += 1;
+                }
+                Err(source) => return Err(self.failed(source)),
+            }
+        }
+    }
+
+    /// Makes a process of a start that went well.
+    fn finish(
+        &self,
+        start: Start,
+        command: Command,
+        confinement: Option<&Confinement>,
+    ) -> Result<Process, SpawnError> {
+        let Start { control, output, answer } = start;
+        let (applied, listener) = match answer {
+            Answer::Started(applied, listener) => (applied, listener),
+            Answer::Failed(failure) => return Err(self.refusal(failure, command)),
+            Answer::Lacking(applied, obstacle) => {
+                let missing = confinement.map(|wanted| missing(wanted, applied, obstacle.as_ref()));
+                return Err(SpawnError::Unenforceable {
+                    program: command.program,
+                    missing: missing.unwrap_or_default(),
+                });
+            }
+        };
+        let handle = control.supervisor_handle().map_err(|source| self.failed(source))?;
+        let output = Output::new(output, handle).map_err(|source| self.failed(source))?;
+        let enforced = confinement
+            .map_or(Enforced::SUPERVISED, |wanted| Enforced::by(applied, wanted.network));
+        Ok(Process { output, control, enforced, listener: listener.map(TcpListener::from) })
+    }
+
+    fn refusal(&self, failure: Failure, command: Command) -> SpawnError {
+        let source = failure.source();
+        let (program, at) = (command.program, failure.at);
+        match failure.stage {
+            Stage::Setup => self.failed(source),
+            Stage::Confine => SpawnError::Confine { program, at, source },
+            Stage::Directory => SpawnError::WorkingDirectory { program, at, source },
             Stage::Missing => SpawnError::NotFound { program },
             Stage::Denied => SpawnError::Denied { program },
             Stage::Execute => SpawnError::Execute { program, source },
-        })
+        }
     }
 
-    fn start_helper(&self, spec: &[u8], cwd: OwnedFd) -> io::Result<(Control, Output)> {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-        let child = tokio::process::Command::new(&self.helper)
-            .arg(HELPER_ARGUMENT)
-            .env_clear()
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::from(writer.try_clone()?))
-            .stderr(Stdio::from(writer))
-            .spawn()?;
-        // The header is far smaller than a socket's buffer, so that this does not block.
-        send_header(&ours, spec.len(), cwd)?;
-        let socket = StdUnixStream::from(ours);
-        socket.set_nonblocking(true)?;
-        let control = Control::new(UnixStream::from_std(socket)?, child)?;
-        let output = Output::new(reader, control.helper_handle()?)?;
-        Ok((control, output))
+    /// Returns the zygote, and starts one if there is none.
+    async fn living_zygote(&self) -> Result<Arc<Zygote>, SpawnError> {
+        let mut place = self.zygote.lock().await;
+        if let Some(zygote) = place.as_ref() {
+            return Ok(Arc::clone(zygote));
+        }
+        let wait = Duration::from_millis(ANSWER_MS_MAX);
+        let started = tokio::time::timeout(wait, Zygote::start(&self.helper)).await;
+        let zygote =
+            started.map_err(|_| self.no_answer())?.map_err(|source| self.failed(source))?;
+        let zygote = Arc::new(zygote);
+        *place = Some(Arc::clone(&zygote));
+        Ok(zygote)
+    }
+
+    /// Lets go of a zygote that has died, unless another call has done so already.
+    async fn forget(&self, dead: &Arc<Zygote>) {
+        let mut place = self.zygote.lock().await;
+        if place.as_ref().is_some_and(|zygote| Arc::ptr_eq(zygote, dead)) {
+            *place = None;
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> SpawnError {
+        SpawnError::Helper { helper: self.helper.clone(), source }
+    }
+
+    fn no_answer(&self) -> SpawnError {
+        SpawnError::NoAnswer { helper: self.helper.clone(), wait_ms: ANSWER_MS_MAX }
     }
 }
 
@@ -128,7 +302,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// [`WaitError`] when the helper does not live to tell the end.
+    /// [`WaitError`] when the supervisor does not live to tell the end.
     pub async fn wait(&mut self) -> Result<Exit, WaitError> {
         self.control.wait().await
     }
@@ -141,7 +315,31 @@ impl Process {
     /// Returns what is enforced around the command.
     #[must_use]
     pub fn enforced(&self) -> Enforced {
-        Enforced::SUPERVISED
+        self.enforced
+    }
+
+    /// Takes the socket that the command's proxy is to accept on, once, if its network has one.
+    ///
+    /// It listens on [`PROXY_PORT`] of a loopback interface that only this command has, so that whoever connects is this
+    /// command. It does not block, as tokio wants it.
+    ///
+    /// [`PROXY_PORT`]: crate::PROXY_PORT
+    pub fn take_listener(&mut self) -> Option<TcpListener> {
+        self.listener.take()
+    }
+
+    /// Returns the bound that the command met; known once it was waited for.
+    ///
+    /// One that meets the bound of its memory is ended for it.
+    #[must_use]
+    pub fn ended_by(&self) -> Option<Exceeded> {
+        self.control.ended_by()
+    }
+
+    /// Returns what the command did to protected names and what became of it; known once it was waited for.
+    #[must_use]
+    pub fn undone(&self) -> &[Undone] {
+        self.control.undone()
     }
 
     /// Separates reading from waiting, so that both can go on at once.
@@ -151,15 +349,55 @@ impl Process {
     }
 }
 
-/// Sends the length of the specification, and with it the working directory.
-fn send_header(socket: &OwnedFd, length: usize, cwd: OwnedFd) -> io::Result<()> {
-    let length = u32::try_from(length).map_err(io::Error::other)?.to_le_bytes();
-    let descriptors = [cwd.as_fd()];
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-        return Err(io::Error::other("no space for one descriptor"));
+/// Makes a call's socket and pipe, and hands the other ends to a supervisor.
+async fn connect(
+    zygote: &Arc<Zygote>,
+    request: Request,
+    cwd: &OwnedFd,
+) -> io::Result<(Control, OwnedFd)> {
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    zygote.request(request, [theirs.as_fd(), writer.as_fd(), cwd.as_fd()]).await?;
+    let socket = StdUnixStream::from(ours);
+    socket.set_nonblocking(true)?;
+    let frames = Frames::new(UnixStream::from_std(socket)?);
+    Ok((Control::new(frames, Arc::clone(zygote)), reader))
+}
+
+/// Returns the specification with its length in front.
+fn message(spec: &Spec) -> Result<Vec<u8>, SpawnError> {
+    let body = spec.encode();
+    match u32::try_from(body.len()) {
+        Ok(length) if body.len() <= SPEC_BYTES_MAX => {
+            Ok([length.to_le_bytes().as_slice(), &body].concat())
+        }
+        Ok(_) | Err(_) => {
+            Err(SpawnError::TooLarge { bytes: body.len(), bytes_max: SPEC_BYTES_MAX })
+        }
     }
-    sendmsg(socket, &[IoSlice::new(&length)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
+}
+
+fn bounds(confinement: &Confinement, survey: Option<&Survey>) -> Bounds {
+    let pins = survey.map(Survey::pins).unwrap_or_default();
+    let mut hidden = confinement.hidden.clone();
+    let mut pinned = Vec::new();
+    for pin in pins {
+        let path = pin.path.clone();
+        match pin.kind {
+            PinKind::Anchor => pinned.push(Pinned { path, is_writable: true }),
+            PinKind::ReadOnly => pinned.push(Pinned { path, is_writable: false }),
+            PinKind::Hidden => hidden.push(path),
+        }
+    }
+    Bounds {
+        writable: confinement.writable.clone(),
+        readable: confinement.readable.clone(),
+        hidden,
+        pinned,
+        home: confinement.home.clone(),
+        network: confinement.network,
+        resources: confinement.resources,
+        mechanisms: confinement.mechanisms,
+    }
 }

@@ -1,8 +1,9 @@
 //! Running a command so that nothing of it outlives its call.
 //!
-//! A launcher starts a small helper process, tells it what to run, and gets back a process with its output and its
-//! control. The helper is what ties the command's descendants together, whatever they do to leave, and it ends them
-//! when the launcher's side goes away. This module deliberately knows no timeouts and no limits on output: the caller
+//! A launcher starts one small helper process, its zygote, and asks it for a supervisor for each command. It tells the
+//! supervisor what to run, and gets back a process with its output and its control. The supervisor is what ties the
+//! command's descendants together, whatever they do to leave, and it ends them when the launcher's side goes away. What
+//! confines a command is set up beyond the supervisor; here it is only passed on. This module deliberately knows no timeouts and no limits on output: the caller
 //! has both in hand by reading and killing.
 
 mod command;
@@ -12,15 +13,23 @@ mod enforced;
 mod error;
 mod exit;
 #[cfg(target_os = "linux")]
+mod frames;
+#[cfg(target_os = "linux")]
 mod launcher;
 #[cfg(target_os = "linux")]
+mod missing;
+#[cfg(target_os = "linux")]
 mod output;
+#[cfg(target_os = "linux")]
+mod protection;
+#[cfg(target_os = "linux")]
+mod zygote;
 
 pub use command::Command;
 #[cfg(target_os = "linux")]
 pub use control::Control;
 pub use enforced::{Enforced, Level};
-pub use error::{SpawnError, WaitError};
+pub use error::{Layer, Missing, SpawnError, WaitError};
 pub use exit::Exit;
 #[cfg(target_os = "linux")]
 pub use launcher::{Launcher, Process};

@@ -1,5 +1,5 @@
 //! Reading a command's output. Both its outputs are one pipe, so that their order is kept. The end is reached when the
-//! helper has ended, even if the pipe's other end went to a process outside the tree and stays open there. It
+//! supervisor has ended, even if the pipe's other end went to a process outside the tree and stays open there. It
 //! deliberately buffers nothing: how much is kept is the reader's to decide.
 
 use std::io;
@@ -14,18 +14,19 @@ use tokio::net::unix::pipe;
 #[derive(Debug)]
 pub struct Output {
     pipe: pipe::Receiver,
-    /// The helper's process handle, which becomes readable when it ends.
-    helper: AsyncFd<OwnedFd>,
-    has_helper_ended: bool,
+    /// The supervisor's process handle, which becomes readable when it ends.
+    supervisor: AsyncFd<OwnedFd>,
+    has_supervisor_ended: bool,
 }
 
 impl Output {
-    pub(super) fn new(pipe: OwnedFd, helper: OwnedFd) -> io::Result<Output> {
+    pub(super) fn new(pipe: OwnedFd, supervisor: OwnedFd) -> io::Result<Output> {
         let pipe = pipe::Receiver::from_owned_fd(pipe)?;
         #[expect(unsafe_code, reason = "the runtime cannot tell that a handle stays what it is")]
         // SAFETY: an owned descriptor stays open, and the same, until it is dropped, and nothing takes it out.
-        let helper = unsafe { AsyncFd::register_with_interest(helper, Interest::READABLE)? };
-        Ok(Output { pipe, helper, has_helper_ended: false })
+        let supervisor =
+            unsafe { AsyncFd::register_with_interest(supervisor, Interest::READABLE)? };
+        Ok(Output { pipe, supervisor, has_supervisor_ended: false })
     }
 
     /// Reads what the command writes, standard output and error in the order of arrival; 0 is the end.
@@ -36,7 +37,7 @@ impl Output {
     ///
     /// Only what reading a pipe can fail with.
     pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while !self.has_helper_ended {
+        while !self.has_supervisor_ended {
             tokio::select! {
                 biased;
                 readable = self.pipe.readable() => {
@@ -46,9 +47,9 @@ impl Output {
                         answer => return answer,
                     }
                 }
-                ended = self.helper.readable() => {
+                ended = self.supervisor.readable() => {
                     ended?.retain_ready();
-                    self.has_helper_ended = true;
+                    self.has_supervisor_ended = true;
                 }
             }
         }

@@ -105,8 +105,9 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.open_strictly(canonical, flags)?;
         let stat = fstat(&file).map_err(|errno| RootError::from_errno(canonical, errno))?;
-        let stamp = require_regular(canonical, Metadata::from(&stat))?;
-        Ok(OpenFile { file: File::from(file), stamp })
+        let metadata = Metadata::from(&stat);
+        let stamp = require_regular(canonical, metadata)?;
+        Ok(OpenFile { file: File::from(file), stamp, links: metadata.links })
     }
 
     /// Opens the directory at `canonical` as a handle that a command can start in.

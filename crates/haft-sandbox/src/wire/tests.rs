@@ -1,12 +1,53 @@
-//! Round trips of everything that crosses the socket, and refusal of everything else.
+//! Round trips of everything that crosses a socket, and refusal of everything else.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::cgroup::Exceeded;
+use crate::confinement::{Mechanisms, Network, Resources};
 
 fn text() -> impl Strategy<Value = OsString> {
     vec(1_u8..=255, 0..40).prop_map(OsString::from_vec)
+}
+
+fn paths() -> impl Strategy<Value = Vec<PathBuf>> {
+    vec(text().prop_map(PathBuf::from), 0..4)
+}
+
+fn bounds() -> impl Strategy<Value = Bounds> {
+    let network = prop_oneof![Just(Network::Loopback), Just(Network::Proxied), Just(Network::Host)];
+    let pinned = (text(), any::<bool>())
+        .prop_map(|(path, is_writable)| Pinned { path: path.into(), is_writable });
+    let resources = (any::<[u64; 3]>(), any::<[u32; 2]>()).prop_map(|(bytes, counts)| Resources {
+        memory_bytes: bytes[0],
+        temp_bytes: bytes[1],
+        file_bytes: bytes[2],
+        processes: counts[0],
+        open_files: counts[1],
+    });
+    let mechanisms = any::<[bool; 3]>().prop_map(|[namespaces, landlock, seccomp]| Mechanisms {
+        namespaces,
+        landlock,
+        seccomp,
+    });
+    let lists = (paths(), paths(), paths(), vec(pinned, 0..3));
+    (lists, text(), network, resources, mechanisms).prop_map(
+        |((writable, readable, hidden, pinned), home, network, resources, mechanisms)| Bounds {
+            writable,
+            readable,
+            hidden,
+            pinned,
+            home: home.into(),
+            network,
+            resources,
+            mechanisms,
+        },
+    )
 }
 
 proptest! {
@@ -15,42 +56,84 @@ proptest! {
         program in text(),
         args in vec(text(), 0..6),
         env in vec((text(), text()), 0..6),
+        bounds in proptest::option::of(bounds()),
     ) {
-        let spec = Spec { program, args, env };
+        let spec = Spec { program, args, env, bounds };
         prop_assert_eq!(Spec::decode(&spec.encode()).unwrap(), spec);
     }
 
     #[test]
-    fn a_cut_specification_is_refused(args in vec(text(), 1..6), cut in 1_usize..8) {
-        let spec = Spec { program: "x".into(), args, env: Vec::new() };
+    fn a_cut_specification_is_refused(bounds in bounds(), cut in 1_usize..8) {
+        let spec = Spec { program: "x".into(), args: vec![], env: vec![], bounds: Some(bounds) };
         let bytes = spec.encode();
         prop_assert!(Spec::decode(&bytes[..bytes.len() - cut]).is_err());
     }
 
     #[test]
-    fn no_bytes_make_the_decoder_panic(bytes in vec(any::<u8>(), 0..200)) {
+    fn no_bytes_make_a_decoder_panic(bytes in vec(any::<u8>(), 0..200)) {
         let _ = Spec::decode(&bytes);
+        let _ = Reply::decode(&bytes);
+    }
+
+    #[test]
+    fn every_mechanism_is_told_from_the_others(set in any::<[bool; 4]>()) {
+        let [namespaces, landlock, seccomp, limits] = set;
+        let reply = Reply::Started(Applied { namespaces, landlock, seccomp, limits });
+        prop_assert_eq!(Reply::decode(&reply.encode()).unwrap(), reply);
     }
 }
 
 #[test]
 fn replies_come_through_whole() {
-    let stages = [Stage::Setup, Stage::Directory, Stage::Missing, Stage::Denied, Stage::Execute];
-    let failed = stages.map(|stage| Reply::Failed(stage, -7));
+    let applied = Applied { landlock: true, limits: true, ..Applied::default() };
+    let failure = |stage| Failure { stage, errno: -7, at: "mounting /ä".to_owned() };
+    let stages = [
+        Stage::Setup,
+        Stage::Confine,
+        Stage::Directory,
+        Stage::Missing,
+        Stage::Denied,
+        Stage::Execute,
+    ];
+    let failed = stages.map(|stage| Reply::Failed(failure(stage)));
     let others = [
+        Reply::Ready(applied, None),
+        Reply::Ready(applied, Some(failure(Stage::Confine))),
+        Reply::Supervising(2),
         Reply::Forked(1),
-        Reply::Started,
+        Reply::Lacking(applied, None),
+        Reply::Lacking(applied, Some(failure(Stage::Setup))),
+        Reply::Exceeded(Exceeded::Memory),
+        Reply::Exceeded(Exceeded::Processes),
         Reply::Exited(255),
         Reply::Signalled(9),
+        Reply::Clearing,
         Reply::Survivors(i32::MAX),
+        Reply::Orphaned(9),
     ];
     for reply in failed.into_iter().chain(others) {
-        assert_eq!(Reply::decode(reply.encode()).unwrap(), reply);
+        assert_eq!(Reply::decode(&reply.encode()).unwrap(), reply);
     }
 }
 
 #[test]
+fn a_long_text_is_cut_between_characters() {
+    let at = format!("x{}", "ä".repeat(2_000));
+    let reply = Reply::Failed(Failure { stage: Stage::Confine, errno: 1, at });
+    let Reply::Failed(failure) = Reply::decode(&reply.encode()).unwrap() else { panic!() };
+    assert_eq!(failure.at, format!("x{}", "ä".repeat(511)));
+}
+
+#[test]
 fn unknown_replies_are_refused() {
-    assert!(Reply::decode([6, 0, 0, 0, 0, 0]).is_err());
-    assert!(Reply::decode([1, 5, 0, 0, 0, 0]).is_err());
+    for frame in [
+        [12, 0, 0, 0, 0, 0, 0, 0].as_slice(),
+        &[4, 0, 0, 0, 0, 0, 0, 0],
+        &[4, 0x70, 0, 0, 0, 0, 0, 0],
+        &[9, 0, 0, 0, 0, 0, 1, 0],
+        &[9, 0, 0, 0, 0, 0, 0],
+        &[6, 0, 2, 0, 0, 0, 0, 0],
+    ] {
+        assert!(Reply::decode(frame).is_err(), "{frame:?}");
+    }
 }

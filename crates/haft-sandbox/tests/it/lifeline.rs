@@ -91,7 +91,7 @@ fn the_end_of_a_runtime_leaves_no_process() {
         let command = fixture.command("bash").args(["-c", &family(&token)]);
         let launcher = fixture.launcher.clone();
         async move {
-            let mut process = launcher.spawn(command).await.unwrap();
+            let mut process = launcher.spawn_unconfined(command).await.unwrap();
             process.wait().await
         }
     });
@@ -155,17 +155,22 @@ async fn a_command_ends_with_its_helper_even_if_the_launcher_cannot_act() {
     let mut doomed = start_doomed("lifeline::a_loner_lives_while_its_launcher_does", &token);
     eventually("the command", || token.living() == 1).await;
     let launcher = Pid::from_child(&doomed);
-    // The launcher is stopped before the helper is killed, so that only the kernel can end the command.
+    let zygote = children_of(launcher);
+    assert_eq!(zygote.len(), 1);
+    let supervisor = children_of(zygote[0]);
+    assert_eq!(supervisor.len(), 1);
+    // Launcher and zygote are stopped before the supervisor is killed, so that only the kernel can end the command.
     kill_process(launcher, Signal::STOP).unwrap();
-    let helper = children_of(launcher);
-    assert_eq!(helper.len(), 1);
-    kill_process(helper[0], Signal::KILL).unwrap();
+    kill_process(zygote[0], Signal::STOP).unwrap();
+    kill_process(supervisor[0], Signal::KILL).unwrap();
     eventually("the command's end", || token.living() == 0).await;
     doomed.kill().unwrap();
     doomed.wait().unwrap();
+    kill_process(zygote[0], Signal::CONT).unwrap();
+    eventually("the zygote's end", || is_gone(&zygote[0].to_string())).await;
 }
 
-fn children_of(parent: Pid) -> Vec<Pid> {
+pub(crate) fn children_of(parent: Pid) -> Vec<Pid> {
     let parent = format!("PPid:\t{}", parent.as_raw_pid());
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let is_child = |entry: &std::fs::DirEntry| {

@@ -5,11 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod apply;
+mod confined;
 mod files;
 mod lifeline;
 mod oracle;
 mod paths;
 mod process;
+mod protect;
+mod proxy;
 mod race;
 mod spawn;
 

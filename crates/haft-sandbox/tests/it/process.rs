@@ -293,7 +293,7 @@ async fn a_start_that_fails_says_why() {
     std::fs::write(fixture.path("orphan"), "#!/no/such/interpreter\n").unwrap();
     std::fs::set_permissions(fixture.path("orphan"), PermissionsExt::from_mode(0o755)).unwrap();
     let failure = async |program: &str| {
-        let spawned = fixture.launcher.spawn(fixture.command(program)).await;
+        let spawned = fixture.launcher.spawn_unconfined(fixture.command(program)).await;
         spawned.err().unwrap_or_else(|| panic!("{program} was started"))
     };
     for program in ["no-such-program", "./missing", "/no/such/file", "plain/x"] {
@@ -327,7 +327,7 @@ async fn names_are_looked_up_on_the_commands_own_path() {
         assert_eq!(output, expected);
     }
     for command in [fixture.bare_command("sh"), fixture.bare_command("sh").env("PATH", "")] {
-        let error = fixture.launcher.spawn(command).await.err();
+        let error = fixture.launcher.spawn_unconfined(command).await.err();
         assert!(matches!(error, Some(SpawnError::NotFound { .. })), "{error:?}");
     }
 }
@@ -351,7 +351,7 @@ async fn what_is_no_directory_is_no_place_to_start_in() {
     std::fs::write(fixture.path("file"), "").unwrap();
     let file = std::fs::File::open(fixture.path("file")).unwrap();
     let command = haft_sandbox::Command::new("/bin/sh", file.into());
-    let error = fixture.launcher.spawn(command).await.err();
+    let error = fixture.launcher.spawn_unconfined(command).await.err();
     assert!(matches!(error, Some(SpawnError::WorkingDirectory { .. })), "{error:?}");
 }
 
@@ -359,7 +359,7 @@ async fn what_is_no_directory_is_no_place_to_start_in() {
 async fn bad_environments_are_refused() {
     let fixture = Fixture::new();
     for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "\0")] {
-        let error = fixture.launcher.spawn(fixture.command("true").env(name, value)).await.err();
+        let error = fixture.launcher.spawn_unconfined(fixture.command("true").env(name, value)).await.err();
         assert!(matches!(error, Some(SpawnError::Invalid { .. })), "{error:?}");
     }
 }
@@ -368,21 +368,21 @@ async fn bad_environments_are_refused() {
 async fn too_large_a_command_is_refused() {
     let fixture = Fixture::new();
     let command = fixture.command("true").args([String::from_utf8(vec![b'x'; 9_000_000]).unwrap()]);
-    let error = fixture.launcher.spawn(command).await.err();
+    let error = fixture.launcher.spawn_unconfined(command).await.err();
     assert!(matches!(error, Some(SpawnError::TooLarge { .. })), "{error:?}");
     // Within our own bound, the kernel has the last word.
     let command = fixture.command("true").args(["x".repeat(200_000)]);
-    let error = fixture.launcher.spawn(command).await.err();
+    let error = fixture.launcher.spawn_unconfined(command).await.err();
     assert!(matches!(error, Some(SpawnError::Execute { .. })), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_helper_that_is_none_is_told() {
     let fixture = Fixture::new().with_helper("/no/such/helper".into());
-    let error = fixture.launcher.spawn(fixture.command("true")).await.err();
+    let error = fixture.launcher.spawn_unconfined(fixture.command("true")).await.err();
     assert!(matches!(error, Some(SpawnError::Helper { .. })), "{error:?}");
     let fixture = fixture.with_helper("/bin/true".into());
-    let error = fixture.launcher.spawn(fixture.command("true")).await.err();
+    let error = fixture.launcher.spawn_unconfined(fixture.command("true")).await.err();
     assert!(matches!(error, Some(SpawnError::Helper { .. })), "{error:?}");
 }
 

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use haft_sandbox::{Command, Exit, Launcher, Process, Root};
+use haft_sandbox::{
+    Command, Confinement, Exit, Launcher, Mechanisms, Network, Process, ProtectedNames, Resources,
+    Root,
+};
 use tempfile::TempDir;
 
 /// How long a whole command may take in a test before it counts as hanging.
@@ -48,7 +51,7 @@ impl Fixture {
     }
 
     pub(crate) async fn start(&self, script: &str) -> Process {
-        self.launcher.spawn(self.command("bash").args(["-c", script])).await.unwrap()
+        self.launcher.spawn_unconfined(self.command("bash").args(["-c", script])).await.unwrap()
     }
 
     pub(crate) async fn run(&self, script: &str) -> (String, Exit) {
@@ -57,18 +60,53 @@ impl Fixture {
 
     /// Runs a command to its end and returns all it wrote.
     pub(crate) async fn finish(&self, command: Command) -> (String, Exit) {
-        let whole = async {
-            let mut process = self.launcher.spawn(command).await.unwrap();
-            let (mut output, mut buffer) = (Vec::new(), vec![0; 65_536]);
-            loop {
-                match process.read(&mut buffer).await.unwrap() {
-                    0 => break,
-                    count => output.extend_from_slice(&buffer[..count]),
-                }
-            }
-            (String::from_utf8(output).unwrap(), process.wait().await.unwrap())
-        };
+        self.drain(async || self.launcher.spawn_unconfined(command).await.unwrap()).await
+    }
+
+    /// What confines commands to the fixture's directory and the system's.
+    pub(crate) fn confinement(&self) -> Confinement {
+        let system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt"];
+        Confinement {
+            writable: vec![self.directory.path().to_path_buf()],
+            readable: system.iter().map(PathBuf::from).collect(),
+            hidden: Vec::new(),
+            protected: ProtectedNames::none(),
+            home: PathBuf::from("/home/nobody-lives-here"),
+            network: Network::Loopback,
+            resources: Resources::default(),
+            mechanisms: Mechanisms::ALL,
+        }
+    }
+
+    pub(crate) async fn start_confined(&self, confinement: &Confinement, script: &str) -> Process {
+        let command = self.command("bash").args(["-c", script]);
+        self.launcher.spawn(command, confinement).await.unwrap()
+    }
+
+    /// Runs a script confined to its end and returns all it wrote.
+    pub(crate) async fn run_confined(
+        &self,
+        confinement: &Confinement,
+        script: &str,
+    ) -> (String, Exit) {
+        self.drain(async || self.start_confined(confinement, script).await).await
+    }
+
+    async fn drain(&self, start: impl AsyncFnOnce() -> Process) -> (String, Exit) {
+        let whole = async { self.read_all(start().await).await };
         tokio::time::timeout(Duration::from_millis(RUN_MS_MAX), whole).await.expect("it hangs")
+    }
+
+    /// Waits for the end of a command and returns all it wrote.
+    pub(crate) async fn read_all(&self, mut process: Process) -> (String, Exit) {
+        let (mut output, mut buffer) = (Vec::new(), vec![0; 65_536]);
+        loop {
+            match process.read(&mut buffer).await.unwrap() {
+                0 => break,
+                count => output.extend_from_slice(&buffer[..count]),
+            }
+        }
+        (String::from_utf8(output).unwrap(), process.wait().await.unwrap())
     }
 }
 

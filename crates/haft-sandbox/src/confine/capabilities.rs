@@ -1,0 +1,104 @@
+//! Capabilities: the parts of root's power. A command gets none, and no way to get any, whoever runs it. User and group
+//! are left as they are; what root may do as the owner of files is for the other layers.
+
+use std::io;
+
+use libc::{c_int, c_ulong};
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities, capabilities_secure_bits,
+    clear_ambient_capability_set, no_new_privs, set_capabilities, set_capabilities_secure_bits,
+    set_no_new_privs,
+};
+
+/// The kernel keeps capabilities in 64 bits.
+const CAPABILITY_MAX: c_ulong = 63;
+
+const NONE: CapabilitySets = CapabilitySets {
+    effective: CapabilitySet::empty(),
+    permitted: CapabilitySet::empty(),
+    inheritable: CapabilitySet::empty(),
+};
+
+/// Gives up every capability for good, and with `no_new_privs` every way to get one. It is an error if any is left.
+pub(crate) fn drop_all() -> io::Result<()> {
+    set_no_new_privs(true)?;
+    let is_bounded = empty_bounding_set()?;
+    let is_locked = lock_secure_bits()?;
+    clear_ambient_capability_set()?;
+    set_capabilities(None, NONE)?;
+    verify(is_bounded, is_locked)
+}
+
+/// Returns whether the set is empty now. Shrinking it is a privilege; who does not have it has nothing to lose that
+/// `no_new_privs` does not keep away.
+fn empty_bounding_set() -> io::Result<bool> {
+    for capability in 0..=CAPABILITY_MAX {
+        match bounding(libc::PR_CAPBSET_DROP, capability) {
+            Ok(_) => {}
+            // The first number that this kernel does not know.
+            Err(Errno::INVAL) => return Ok(true),
+            Err(Errno::PERM) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Makes sure that being root brings no capability back, and returns whether that was possible; as above.
+fn lock_secure_bits() -> io::Result<bool> {
+    match set_capabilities_secure_bits(locked()) {
+        Ok(()) => Ok(true),
+        Err(Errno::PERM) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Neither executing as root nor becoming it brings capabilities, none are kept, and none of this can be undone.
+fn locked() -> CapabilitiesSecureBits {
+    CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED
+}
+
+fn verify(is_bounded: bool, is_locked: bool) -> io::Result<()> {
+    let is_clean = capabilities(None)? == NONE
+        && no_new_privs()?
+        && (!is_bounded || is_bounding_set_empty()?)
+        && (!is_locked || capabilities_secure_bits()? == locked());
+    if is_clean {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "some capability could not be given up"))
+}
+
+fn is_bounding_set_empty() -> io::Result<bool> {
+    for capability in 0..=CAPABILITY_MAX {
+        match bounding(libc::PR_CAPBSET_READ, capability) {
+            Ok(0) => {}
+            Ok(_) => return Ok(false),
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// By number, because a newer kernel may have capabilities that no library has a name for.
+fn bounding(operation: c_int, capability: c_ulong) -> rustix::io::Result<c_int> {
+    const UNUSED: c_ulong = 0;
+    #[expect(unsafe_code, reason = "no safe interface takes capabilities without a name")]
+    // SAFETY: both operations take numbers only and touch no memory of this process.
+    let result = unsafe { libc::prctl(operation, capability, UNUSED, UNUSED, UNUSED) };
+    if result >= 0 {
+        return Ok(result);
+    }
+    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The network of a command's own: a loopback interface, and where a proxy is to be reached the socket that it listens
+//! on. What is admitted there is for whoever serves the socket.
+
+use std::ffi::c_short;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use crate::confinement::PROXY_PORT;
+use crate::wire::{Failure, Stage};
+
+/// The name of the loopback interface, which every network namespace begins with.
+const LOOPBACK: &[u8] = b"lo";
+
+/// Lets the interface pass packets.
+pub(super) fn raise_loopback() -> Result<(), Failure> {
+    let raise = || {
+        let kind = SocketType::DGRAM;
+        let socket = socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
+        set_up(&socket)
+    };
+    raise().map_err(|error: io::Error| {
+        Failure::new(Stage::Confine, "raising the loopback interface", &error)
+    })
+}
+
+/// Listens on the proxy's port; the socket stays of this network wherever it is sent.
+pub(super) fn listen() -> Result<OwnedFd, Failure> {
+    let listen = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
+        // A property of the socket, not of the descriptor: it holds for whoever receives it.
+        listener.set_nonblocking(true)?;
+        Ok(OwnedFd::from(listener))
+    };
+    listen().map_err(|error: io::Error| {
+        Failure::new(Stage::Confine, "listening on the proxy's port", &error)
+    })
+}
+
+fn set_up(socket: &OwnedFd) -> io::Result<()> {
+    let flags = c_short::try_from(libc::IFF_UP).map_err(io::Error::other)?;
+    let mut name = [0; libc::IFNAMSIZ];
+    for (place, byte) in name.iter_mut().zip(LOOPBACK) {
+        *place = libc::c_char::try_from(*byte).map_err(io::Error::other)?;
+    }
+    let request = libc::ifreq {
+        ifr_name: name,
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags },
+    };
+    #[expect(unsafe_code, reason = "no safe interface sets the flags of an interface")]
+    // SAFETY: the kernel reads one request, which lives through the call.
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

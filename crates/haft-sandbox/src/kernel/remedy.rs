@@ -1,0 +1,101 @@
+//! Why a mechanism is missing, as far as the machine tells, and what an operator can do about it. Each remedy is a
+//! setting that exists; where several could be the reason, the ones that can be seen are named before the likely ones.
+
+use std::fs;
+use std::io;
+
+use super::Availability;
+
+/// What to do where a container's own filter may stand in the way.
+pub(super) const CONTAINER: &str = "in a container, run it with --security-opt seccomp=unconfined or a profile that allows the call";
+
+pub(super) const SECCOMP: &str = "use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM";
+
+/// A setting that forbids namespaces, the value with which it does, and the remedy.
+const SETTINGS: [(&str, &str, &str); 3] = [
+    ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
+    ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give haft an AppArmor profile with the rule userns,",
+    ),
+];
+
+/// Why there are no namespaces.
+pub(super) fn namespaces(error: &io::Error) -> Availability {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
+    explain(error, setting, is_filtered(&status))
+}
+
+pub(super) fn masked_proc() -> Availability {
+    Availability::Missing {
+        why: "parts of /proc are covered here, so that a fresh one may not be mounted".to_owned(),
+        remedy: "in a container, run it with --security-opt systempaths=unconfined (Docker), \
+            --security-opt unmask=ALL (Podman) or procMount: Unmasked (Kubernetes)"
+            .to_owned(),
+    }
+}
+
+pub(super) fn landlock(error: &io::Error) -> Availability {
+    let (why, remedy) = match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => (
+            "it is switched off",
+            "put landlock, in front of the list of the lsm= boot parameter (the list is in /sys/kernel/security/lsm)",
+        ),
+        Some(libc::ENOSYS) => {
+            ("the kernel does not have it", "use Linux 6.2 or later with CONFIG_SECURITY_LANDLOCK")
+        }
+        _ => ("it is refused", CONTAINER),
+    };
+    Availability::Missing { why: format!("{why}: {error}"), remedy: remedy.to_owned() }
+}
+
+pub(super) fn control_groups() -> Availability {
+    Availability::Missing {
+        why: "no control group with memory and pids can be made beneath this process's own".to_owned(),
+        remedy: "run haft as a systemd service or scope with Delegate=yes and DelegateSubgroup=haft; without one, memory \
+            is watched and processes are limited by other means"
+            .to_owned(),
+    }
+}
+
+fn explain(
+    error: &io::Error,
+    setting: impl Fn(&str) -> Option<String>,
+    is_filtered: bool,
+) -> Availability {
+    let set = SETTINGS.iter().find(|(name, forbidding, _)| {
+        setting(name).is_some_and(|value| value.trim() == *forbidding)
+    });
+    let (why, remedy) = match set {
+        Some((name, value, remedy)) => (format!("{} is {value}", name.replace('/', ".")), *remedy),
+        None if error.raw_os_error() == Some(libc::ENOSPC) => (
+            "too many namespaces exist, or they are nested too deeply".to_owned(),
+            "sysctl -w user.max_user_namespaces=15000",
+        ),
+        None if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => (
+            "the kernel does not have them".to_owned(),
+            "use a kernel with CONFIG_USER_NS, CONFIG_PID_NS and CONFIG_NET_NS",
+        ),
+        None if is_filtered => (
+            "a system call filter is in force, as in a container".to_owned(),
+            "run the container with --security-opt seccomp=unconfined, or with --cap-add SYS_ADMIN",
+        ),
+        None => (
+            "a security module or a changed root directory may forbid it".to_owned(),
+            "do not run haft in a chroot; look for a denial in the log of AppArmor or SELinux",
+        ),
+    };
+    Availability::Missing { why: format!("{error}; {why}"), remedy: remedy.to_owned() }
+}
+
+/// Tells from `/proc/self/status` whether a filter of system calls is in force.
+fn is_filtered(status: &str) -> bool {
+    let mut lines = status.lines().filter_map(|line| line.strip_prefix("Seccomp:"));
+    lines.next().is_some_and(|mode| mode.trim() == "2")
+}
+
+#[cfg(test)]
+mod tests;

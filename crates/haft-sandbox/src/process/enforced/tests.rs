@@ -1,0 +1,70 @@
+//! What each set of mechanisms comes to, as a table.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+fn check(network: Network, expect: &Expect) {
+    let all = Applied { namespaces: true, landlock: true, seccomp: true, limits: true };
+    let cases = [
+        ("all", all),
+        ("no landlock", Applied { landlock: false, ..all }),
+        ("no namespaces", Applied { namespaces: false, ..all }),
+        ("no seccomp", Applied { seccomp: false, ..all }),
+        ("landlock alone", Applied { landlock: true, ..Applied::default() }),
+        ("seccomp alone", Applied { seccomp: true, ..Applied::default() }),
+        ("nothing", Applied::default()),
+    ];
+    let lines = cases.map(|(name, applied)| {
+        let Enforced { filesystem, network, processes, system_calls, resources } =
+            Enforced::by(applied, network);
+        let levels = [filesystem, network, processes, system_calls, resources];
+        let levels = levels.map(|level| format!("{level:?}")).join(" ");
+        format!("{name}: {levels}\n")
+    });
+    expect.assert_eq(&lines.concat());
+}
+
+#[test]
+fn with_a_network_of_its_own() {
+    check(
+        Network::Loopback,
+        &expect![[r#"
+        all: Kernel Kernel Kernel Kernel Kernel
+        no landlock: Kernel Kernel Kernel Kernel Kernel
+        no namespaces: Kernel Kernel Cooperative Kernel Cooperative
+        no seccomp: Kernel Kernel Kernel None Kernel
+        landlock alone: Kernel None Cooperative None None
+        seccomp alone: None Kernel Cooperative Kernel None
+        nothing: None None Cooperative None None
+    "#]],
+    );
+    check(
+        Network::Proxied,
+        &expect![[r#"
+        all: Kernel Kernel Kernel Kernel Kernel
+        no landlock: Kernel Kernel Kernel Kernel Kernel
+        no namespaces: Kernel Kernel Cooperative Kernel Cooperative
+        no seccomp: Kernel Kernel Kernel None Kernel
+        landlock alone: Kernel None Cooperative None None
+        seccomp alone: None Kernel Cooperative Kernel None
+        nothing: None None Cooperative None None
+    "#]],
+    );
+}
+
+#[test]
+fn with_the_network_of_the_host() {
+    check(
+        Network::Host,
+        &expect![[r#"
+        all: Kernel None Kernel Kernel Kernel
+        no landlock: Kernel None Kernel Kernel Kernel
+        no namespaces: Kernel None Cooperative Kernel Cooperative
+        no seccomp: Kernel None Kernel None Kernel
+        landlock alone: Kernel None Cooperative None None
+        seccomp alone: None None Cooperative Kernel None
+        nothing: None None Cooperative None None
+    "#]],
+    );
+}

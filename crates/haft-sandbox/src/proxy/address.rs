@@ -1,0 +1,133 @@
+//! Which addresses belong to somebody's own network. The names of a granted host lead to the public internet or nowhere,
+//! whoever controls their DNS. It deliberately knows ranges only: which addresses this machine has is asked elsewhere.
+
+#[cfg(test)]
+mod tests;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+struct Ipv4Range {
+    network: Ipv4Addr,
+    bits: u32,
+    name: &'static str,
+}
+
+struct Ipv6Range {
+    network: Ipv6Addr,
+    bits: u32,
+    name: &'static str,
+}
+
+const PRIVATE: &str = "private";
+const LOOPBACK: &str = "loopback";
+const LINK_LOCAL: &str = "link-local";
+const MULTICAST: &str = "multicast";
+const DOCUMENTATION: &str = "reserved for documentation";
+const SPECIAL: &str = "reserved for special purposes";
+
+/// The IANA registry of special-purpose IPv4 addresses, and multicast.
+const IPV4_RANGES: &[Ipv4Range] = &[
+    ipv4([0, 0, 0, 0], 8, "unspecified"),
+    ipv4([10, 0, 0, 0], 8, PRIVATE),
+    ipv4([100, 64, 0, 0], 10, "shared by customers of a provider"),
+    ipv4([127, 0, 0, 0], 8, LOOPBACK),
+    ipv4([169, 254, 0, 0], 16, LINK_LOCAL),
+    ipv4([172, 16, 0, 0], 12, PRIVATE),
+    ipv4([192, 0, 0, 0], 24, SPECIAL),
+    ipv4([192, 0, 2, 0], 24, DOCUMENTATION),
+    ipv4([192, 88, 99, 0], 24, SPECIAL),
+    ipv4([192, 168, 0, 0], 16, PRIVATE),
+    ipv4([198, 18, 0, 0], 15, "reserved for benchmarks"),
+    ipv4([198, 51, 100, 0], 24, DOCUMENTATION),
+    ipv4([203, 0, 113, 0], 24, DOCUMENTATION),
+    ipv4([224, 0, 0, 0], 4, MULTICAST),
+    ipv4([255, 255, 255, 255], 32, "broadcast"),
+    ipv4([240, 0, 0, 0], 4, SPECIAL),
+];
+
+/// The same for IPv6, narrower ranges first. What is outside of 2000::/3 and not named here is not assigned.
+const IPV6_RANGES: &[Ipv6Range] = &[
+    ipv6([0, 0, 0, 0, 0, 0, 0, 0], 128, "unspecified"),
+    ipv6([0, 0, 0, 0, 0, 0, 0, 1], 128, LOOPBACK),
+    // The network's own translation to IPv4 is not told apart by what it embeds.
+    ipv6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, PRIVATE),
+    ipv6([0x100, 0, 0, 0, 0, 0, 0, 0], 64, "reserved for discarding"),
+    // Teredo, ORCHID and benchmarks among others.
+    ipv6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, SPECIAL),
+    ipv6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, DOCUMENTATION),
+    ipv6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, DOCUMENTATION),
+    ipv6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, PRIVATE),
+    ipv6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, LINK_LOCAL),
+    ipv6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, PRIVATE),
+    ipv6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, MULTICAST),
+];
+
+const GLOBAL_UNICAST: Ipv6Range = ipv6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "global unicast");
+const TRANSLATED: Ipv6Range = ipv6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, "translated to IPv4");
+const TUNNELLED: Ipv6Range = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
+
+/// Returns what an address is reserved for, or nothing for an address on the public internet.
+///
+/// # Example
+///
+/// ```
+/// use haft_sandbox::proxy::reserved_range;
+///
+/// assert_eq!(reserved_range([169, 254, 169, 254].into()), Some("link-local"));
+/// assert_eq!(reserved_range([1, 1, 1, 1].into()), None);
+/// ```
+#[must_use]
+pub fn reserved_range(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(address) => reserved_ipv4(address),
+        IpAddr::V6(address) => match embedded_ipv4(address) {
+            Some(embedded) => reserved_ipv4(embedded),
+            None => reserved_ipv6(address),
+        },
+    }
+}
+
+fn reserved_ipv4(address: Ipv4Addr) -> Option<&'static str> {
+    IPV4_RANGES.iter().find(|range| range.contains(address)).map(|range| range.name)
+}
+
+fn reserved_ipv6(address: Ipv6Addr) -> Option<&'static str> {
+    let range = IPV6_RANGES.iter().find(|range| range.contains(address));
+    match range {
+        Some(range) => Some(range.name),
+        None if GLOBAL_UNICAST.contains(address) => None,
+        None => Some("not assigned"),
+    }
+}
+
+/// Returns the IPv4 address at which packets to this IPv6 address would arrive.
+fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [.., a, b, c, d] = address.octets();
+    if address.to_ipv4_mapped().is_some() || TRANSLATED.contains(address) {
+        return Some(Ipv4Addr::new(a, b, c, d));
+    }
+    let [_, _, a, b, c, d, ..] = address.octets();
+    TUNNELLED.contains(address).then(|| Ipv4Addr::new(a, b, c, d))
+}
+
+impl Ipv4Range {
+    fn contains(&self, address: Ipv4Addr) -> bool {
+        (address.to_bits() ^ self.network.to_bits()).leading_zeros() >= self.bits
+    }
+}
+
+impl Ipv6Range {
+    fn contains(&self, address: Ipv6Addr) -> bool {
+        (address.to_bits() ^ self.network.to_bits()).leading_zeros() >= self.bits
+    }
+}
+
+const fn ipv4(network: [u8; 4], bits: u32, name: &'static str) -> Ipv4Range {
+    let [a, b, c, d] = network;
+    Ipv4Range { network: Ipv4Addr::new(a, b, c, d), bits, name }
+}
+
+const fn ipv6(network: [u16; 8], bits: u32, name: &'static str) -> Ipv6Range {
+    let [a, b, c, d, e, f, g, h] = network;
+    Ipv6Range { network: Ipv6Addr::new(a, b, c, d, e, f, g, h), bits, name }
+}

@@ -1,0 +1,178 @@
+//! The names and addresses that a client may ask for, in the one spelling that grants are compared with. It is strict:
+//! what some resolver would take for another spelling of an address is refused, and names in other scripts are left to
+//! the client to encode. It resolves nothing.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const NAME_CHARS_MAX: usize = 253;
+const LABEL_CHARS_MAX: usize = 63;
+
+/// A host in its canonical spelling, which is what it prints.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Host(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    /// Lower case, no trailing dot.
+    Name(String),
+    /// Never an IPv4 address in the clothes of IPv6.
+    Address(IpAddr),
+}
+
+/// Why a text is no host that a connection can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// Nothing is there.
+    #[error("the host is empty; name one")]
+    Empty,
+    /// The name, or a label of it, is longer than DNS allows.
+    #[error(
+        "the host name is too long; a name has at most {NAME_CHARS_MAX} characters, and \
+         {LABEL_CHARS_MAX} between two dots"
+    )]
+    TooLong,
+    /// Two dots follow one another, or a dot is first.
+    #[error("the host name has an empty label; put characters between the dots")]
+    EmptyLabel,
+    /// A character that no host name has.
+    #[error(
+        "the host name has the character {0:?}; only a-z, 0-9, `.` and `-` are taken, and names in \
+         other scripts in their encoded form (xn--…)"
+    )]
+    Character(char),
+    /// A number that is no address in its canonical spelling.
+    #[error(
+        "the host looks like a number and is no canonical address; write four decimal numbers \
+         without leading zeros"
+    )]
+    Number,
+    /// Brackets or colons around or in something that is no IPv6 address.
+    #[error(
+        "the host is no IPv6 address; write it in brackets, as in [2001:db8::1], without a zone"
+    )]
+    Ipv6,
+    /// An IPv4 address written as IPv6.
+    #[error("the host is an IPv4 address written as IPv6; write {0}")]
+    Mapped(Ipv4Addr),
+}
+
+impl Host {
+    /// Reads a name, an IPv4 address or an IPv6 address without brackets.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no such thing, or an address in an odd spelling.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use haft_sandbox::proxy::Host;
+    ///
+    /// assert_eq!(Host::parse("Example.ORG.").map(|host| host.to_string()), Ok("example.org".to_owned()));
+    /// assert!(Host::parse("0x7f.1").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Host, HostError> {
+        if text.contains(':') {
+            let address: Ipv6Addr = text.parse().map_err(|_| HostError::Ipv6)?;
+            return Host::from_address(IpAddr::V6(address));
+        }
+        let name = text.strip_suffix('.').unwrap_or(text);
+        let is_number = name.rsplit('.').next().is_some_and(looks_like_number);
+        if is_number {
+            // A trailing dot is no part of an address.
+            let address: Ipv4Addr = text.parse().map_err(|_| HostError::Number)?;
+            return Ok(Host(Kind::Address(IpAddr::V4(address))));
+        }
+        check_name(name)?;
+        Ok(Host(Kind::Name(name.to_ascii_lowercase())))
+    }
+
+    /// Reads the host of `host:port`, where an IPv6 address is in brackets.
+    ///
+    /// # Errors
+    ///
+    /// As [`Host::parse`], and when the brackets are missing or hold something else.
+    pub fn parse_bracketed(text: &str) -> Result<Host, HostError> {
+        let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        match inner {
+            Some(inner) if inner.contains(':') => Host::parse(inner),
+            Some(_) => Err(HostError::Ipv6),
+            None if text.contains([':', '[', ']']) => Err(HostError::Ipv6),
+            None => Host::parse(text),
+        }
+    }
+
+    /// Returns an address as a host.
+    ///
+    /// # Errors
+    ///
+    /// When it is an IPv4 address written as IPv6: an address has one spelling.
+    pub fn from_address(address: IpAddr) -> Result<Host, HostError> {
+        if let IpAddr::V6(v6) = address
+            && let Some(v4) = v6.to_ipv4_mapped()
+        {
+            return Err(HostError::Mapped(v4));
+        }
+        Ok(Host(Kind::Address(address)))
+    }
+
+    /// Returns the address, if the host is one and no name.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        match &self.0 {
+            Kind::Name(_) => None,
+            Kind::Address(address) => Some(*address),
+        }
+    }
+
+    /// Returns the host as it stands before `:port`, with IPv6 addresses in brackets.
+    #[must_use]
+    pub fn bracketed(&self) -> String {
+        match &self.0 {
+            Kind::Name(name) => name.clone(),
+            Kind::Address(IpAddr::V4(address)) => address.to_string(),
+            Kind::Address(IpAddr::V6(address)) => format!("[{address}]"),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Name(name) => formatter.write_str(name),
+            Kind::Address(address) => address.fmt(formatter),
+        }
+    }
+}
+
+/// Returns whether some resolver would read a name with this last label as a number. No top-level domain is one.
+fn looks_like_number(label: &str) -> bool {
+    let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), HostError> {
+    if name.is_empty() {
+        return Err(HostError::Empty);
+    }
+    let is_allowed =
+        |character: char| character.is_ascii_alphanumeric() || ".-".contains(character);
+    if let Some(character) = name.chars().find(|character| !is_allowed(*character)) {
+        return Err(HostError::Character(character));
+    }
+    if name.split('.').any(str::is_empty) {
+        return Err(HostError::EmptyLabel);
+    }
+    if name.len() > NAME_CHARS_MAX || name.split('.').any(|label| label.len() > LABEL_CHARS_MAX) {
+        return Err(HostError::TooLong);
+    }
+    Ok(())
+}

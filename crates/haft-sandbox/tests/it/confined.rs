@@ -1,0 +1,61 @@
+//! Confined commands: what they see, can change, reach and use, and that nothing of them is left afterwards.
+
+mod ends;
+mod fallback;
+mod files;
+mod network;
+mod processes;
+mod refusals;
+mod resources;
+
+use haft_sandbox::{Confinement, Enforced, Exit, Level, Mechanisms, Network};
+
+use crate::spawn::Fixture;
+
+/// Runs a script in the fixture's usual confinement and compares all that it wrote.
+async fn check(script: &str, expected: &str) {
+    check_with(script, expected, |_, _| {}).await;
+}
+
+async fn check_with(script: &str, expected: &str, change: impl FnOnce(&Fixture, &mut Confinement)) {
+    let fixture = Fixture::new();
+    let mut confinement = fixture.confinement();
+    change(&fixture, &mut confinement);
+    let (output, exit) = fixture.run_confined(&confinement, script).await;
+    assert_eq!((output.as_str(), exit), (expected, Exit::Code(0)), "{script}");
+}
+
+#[tokio::test]
+async fn what_is_enforced_is_said() {
+    use Level::{Cooperative, Kernel, None};
+    let fixture = Fixture::new();
+    let all = Mechanisms::ALL;
+    let cases = [
+        (all, Network::Loopback, [Kernel, Kernel, Kernel, Kernel, Kernel]),
+        (all, Network::Proxied, [Kernel, Kernel, Kernel, Kernel, Kernel]),
+        (all, Network::Host, [Kernel, None, Kernel, Kernel, Kernel]),
+        (
+            Mechanisms { landlock: false, ..all },
+            Network::Loopback,
+            [Kernel, Kernel, Kernel, Kernel, Kernel],
+        ),
+        (
+            Mechanisms { seccomp: false, ..all },
+            Network::Loopback,
+            [Kernel, Kernel, Kernel, None, Kernel],
+        ),
+        (
+            Mechanisms { namespaces: false, ..all },
+            Network::Loopback,
+            [Kernel, Kernel, Cooperative, Kernel, Cooperative],
+        ),
+    ];
+    for (mechanisms, network, expected) in cases {
+        let confinement = Confinement { mechanisms, network, ..fixture.confinement() };
+        let process = fixture.start_confined(&confinement, "exit 0").await;
+        let Enforced { filesystem, network, processes, system_calls, resources, .. } =
+            process.enforced();
+        let found = [filesystem, network, processes, system_calls, resources];
+        assert_eq!(found, expected, "{mechanisms:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! How much a confined command can use, at the bounds.
+
+use haft_sandbox::{Confinement, Exceeded, Exit, Mechanisms, Resources};
+
+use super::check_with;
+use crate::spawn::Fixture;
+
+const MIB: u64 = 1024 * 1024;
+
+#[tokio::test]
+async fn temporary_files_are_bounded_together() {
+    check_with(
+        "head -c 3M /dev/zero > /tmp/a && head -c 3M /dev/zero > /dev/shm/b && head -c 2M /dev/zero > /var/tmp/c || \
+         echo full; rm /tmp/a; head -c 2M /dev/zero > /var/tmp/c && echo fits",
+        "head: error writing 'standard output': No space left on device\nfull\nfits\n",
+        |_, confinement| confinement.resources.temp_bytes = 7 * MIB,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_number_of_temporary_files_is_bounded() {
+    check_with(
+        "cd /tmp; mkdir d; i=0; while [ $i -lt 6000 ]; do : > d/$i || break; i=$((i+1)); done 2>/dev/null; \
+         [ $i -gt 3000 ] && [ $i -lt 4200 ]; echo $?",
+        "0\n",
+        |_, confinement| confinement.resources.temp_bytes = MIB,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_is_bounded() {
+    check_with(
+        "{ (head -c 2M /dev/zero > file); } 2>/dev/null; stat -c %s file",
+        "1048576\n",
+        |_, confinement| confinement.resources.file_bytes = MIB,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn open_files_are_bounded() {
+    check_with(
+        "ulimit -n; ulimit -Hn; ulimit -n 100 2>/dev/null || echo no",
+        "64\n64\nno\n",
+        |_, confinement| {
+            confinement.resources.open_files = 64;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn processes_are_bounded() {
+    let fixture = Fixture::new();
+    let resources = Resources { processes: 40, ..Resources::default() };
+    let confinement = Confinement { resources, ..fixture.confinement() };
+    let script = "python3 -c '
+import os, time
+count = 0
+try:
+    while count < 2000:
+        if os.fork() == 0:
+            time.sleep(1000)
+        count += 1
+except BlockingIOError:
+    pass
+print(count)'";
+    let (output, exit) = fixture.run_confined(&confinement, script).await;
+    let count: u32 = output.trim().parse().unwrap();
+    // For root the bound has a few hundred on top, which the kernel keeps for itself.
+    assert!((30..=345).contains(&count), "{count}");
+    assert_eq!(exit, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn memory_of_all_processes_together_is_bounded() {
+    let fixture = Fixture::new();
+    for mechanisms in [Mechanisms::ALL, Mechanisms { namespaces: false, ..Mechanisms::ALL }] {
+        let resources = Resources { memory_bytes: 200 * MIB, ..Resources::default() };
+        let confinement = Confinement { resources, mechanisms, ..fixture.confinement() };
+        // Each of the four stays below the bound, and together they do not.
+        let eat = "python3 -c 'b = b\"x\" * 80000000; import time; time.sleep(1000)'";
+        let script = format!("{eat} & {eat} & {eat} & {eat} & wait");
+        let mut process = fixture.start_confined(&confinement, &script).await;
+        assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+        assert_eq!(process.ended_by(), Some(Exceeded::Memory), "{mechanisms:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_within_its_bounds_exceeds_nothing() {
+    let fixture = Fixture::new();
+    let mut process = fixture.start_confined(&fixture.confinement(), "exit 3").await;
+    assert_eq!(process.wait().await.unwrap(), Exit::Code(3));
+    assert_eq!(process.ended_by(), None);
+}
