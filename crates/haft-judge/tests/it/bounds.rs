@@ -1,0 +1,109 @@
+//! What is too large is unknown as a whole, and what just fits is not.
+
+use haft_judge::{UnknownReason, judge};
+
+/// Lengths and depths up to which lines are judged, as documented where they are set.
+const LINE_BYTES_MAX: usize = 32_768;
+const NESTING_MAX: usize = 16;
+const COMMANDS_MAX: usize = 256;
+const THROUGH_MAX: usize = 8;
+
+fn reasons(line: &str) -> Vec<UnknownReason> {
+    judge(line).unknown.into_iter().map(|unknown| unknown.reason).collect()
+}
+
+fn check(fits: &str, exceeds: &str) {
+    assert_eq!(reasons(fits), [], "{:?}", fits.get(..80));
+    let judgement = judge(exceeds);
+    assert!(judgement.commands.len() <= COMMANDS_MAX);
+    assert_eq!(reasons(exceeds), [UnknownReason::TooLarge], "{:?}", exceeds.get(..80));
+}
+
+#[test]
+fn bytes() {
+    let line = |length: usize| "a".repeat(length);
+    check(&line(LINE_BYTES_MAX), &line(LINE_BYTES_MAX + 1));
+}
+
+#[test]
+fn brackets() {
+    let groups = |depth: usize| format!("{}a;{}", "{ ".repeat(depth), " };".repeat(depth));
+    check(&groups(NESTING_MAX), &groups(NESTING_MAX + 1));
+    let substitutions =
+        |depth: usize| format!("{}a{}", "echo \"$(".repeat(depth), ")\"".repeat(depth));
+    assert_eq!(reasons(&substitutions(NESTING_MAX / 2)), []);
+    assert_eq!(reasons(&substitutions(NESTING_MAX + 1)), [UnknownReason::TooLarge]);
+}
+
+#[test]
+fn commands() {
+    let line = |count: usize| (0..count).map(|index| format!("a {index}\n")).collect::<String>();
+    check(&line(COMMANDS_MAX), &line(COMMANDS_MAX + 1));
+}
+
+#[test]
+fn wrappers() {
+    let line = |count: usize| format!("{}a", "nohup ".repeat(count));
+    check(&line(THROUGH_MAX), &line(THROUGH_MAX + 1));
+}
+
+#[test]
+fn descriptors() {
+    check("a 999999999>b", "a 9999999999>b");
+    check("a >&999999999", "a >&9999999999");
+}
+
+/// What made parsers hang, abort or run out of stack. That each comes back at all is the test.
+#[test]
+fn lines_that_parsers_choke_on() {
+    let many = |text: &str| text.repeat(LINE_BYTES_MAX / text.len());
+    for part in [
+        "( ",
+        "{ ",
+        "[[ ",
+        "((",
+        "$(",
+        "${",
+        "$((",
+        "`",
+        "\"",
+        "'",
+        "\\",
+        "if ",
+        "while ",
+        "case a in ",
+        "f() ",
+        "! ",
+        "a | ",
+        "a && ",
+        "a;",
+        "a&",
+        "<<E ",
+        "<<E\n",
+        "<( ",
+        "> a ",
+        "a=(",
+        "\"$x",
+        "$'",
+        "${x:-",
+        "do ",
+        "\n",
+        "#",
+        "echo $(a) ",
+        "\"`a`\" ",
+        "@(",
+        "=",
+        "{a,",
+        "a[",
+        "time ",
+        "coproc ",
+        "function ",
+        "for x in ",
+        "~",
+        "$[",
+    ] {
+        let _ = judge(&many(part));
+        let _ = judge(&part.repeat(NESTING_MAX));
+        let _ = judge(&format!("echo {}", part.repeat(NESTING_MAX / 2)));
+    }
+}

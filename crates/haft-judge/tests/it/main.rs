@@ -1,0 +1,11 @@
+//! The judge through its public interface.
+
+mod bounds;
+mod corpus;
+mod laws;
+mod lines;
+mod made_up;
+mod oracle;
+mod refusals;
+mod shown;
+mod trace;
