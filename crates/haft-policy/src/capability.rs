@@ -88,6 +88,11 @@ impl Capabilities {
         &self.write
     }
 
+    /// Returns the patterns of hosts that are inside.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostPattern> + Clone {
+        self.others.hosts.iter().map(|(_, pattern)| pattern)
+    }
+
     fn contains(&self, access: &Canonical) -> bool {
         match access {
             Canonical::Read { path } => self.read.contains(path),

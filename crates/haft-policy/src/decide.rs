@@ -1,6 +1,8 @@
 //! The decision about a call, and what it rests on. Asking someone, and treating ask as deny where nobody can be
 //! asked, is the runtime's part; so are watchdogs.
 
+use std::sync::Arc;
+
 use haft_contract::{ToolId, Variables};
 
 use crate::access::{Canonical, Subject};
@@ -42,6 +44,8 @@ pub struct Because {
     pub access: Option<Canonical>,
     /// What decided it.
     pub ground: Ground,
+    /// The rule that would allow the access if its condition were met; `None` if it is allowed, or there is no such rule.
+    pub lapsed: Option<ScopedRule>,
 }
 
 /// What decided an access.
@@ -49,7 +53,7 @@ pub struct Because {
 pub enum Ground {
     /// A rule.
     Rule(ScopedRule),
-    /// A deny of the manifest, which no rule of project or session changes.
+    /// A deny of haft itself or of the manifest, which no rule of project or session changes.
     Pinned(ScopedRule),
     /// A deny or ask that may match something in a command that is not known.
     MayContain(ScopedRule),
@@ -87,14 +91,25 @@ pub fn decide(question: &Question<'_>, rules: &RuleSet) -> Decision {
 pub fn judge(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Decision {
     let capability = access.map(Canonical::capability);
     let subject = access.map_or(Subject::Nothing, Canonical::subject);
-    let speaking = rules.iter().filter_map(|rule| {
-        rule.permission.exactness(tool, capability).map(|exactness| (exactness, &**rule))
-    });
-    let verdict = verdict(speaking, subject);
+    let speaking = |rule: &'_ Arc<CompiledRule>| rule.permission.exactness(tool, capability);
+    let in_force = || rules.iter().filter_map(|rule| Some((speaking(rule)?, &**rule)));
+    let reached = verdict(in_force(), subject);
+    let is_allowed = reached.action == Action::Allow;
+    let lapsed = || {
+        let lapsed = rules.lapsed().filter_map(|rule| Some((speaking(rule)?, &**rule)));
+        let otherwise = verdict(in_force().chain(lapsed), subject);
+        let is_conditional = |winner: &Candidate<'_>| winner.rule.rule.when.is_some();
+        otherwise.winner.filter(|_| otherwise.action == Action::Allow).filter(is_conditional)
+    };
     Decision {
-        action: verdict.action,
-        remedy: (verdict.action != Action::Allow).then(|| remedy(tool, access, &verdict)),
-        because: Because { tool: tool.clone(), access: access.cloned(), ground: ground(&verdict) },
+        action: reached.action,
+        remedy: (!is_allowed).then(|| remedy(tool, access, &reached)),
+        because: Because {
+            tool: tool.clone(),
+            access: access.cloned(),
+            ground: ground(&reached),
+            lapsed: (!is_allowed).then(lapsed).flatten().map(|winner| winner.rule.into()),
+        },
     }
 }
 

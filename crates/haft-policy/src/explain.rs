@@ -7,7 +7,7 @@ use haft_contract::Command;
 use crate::access::Subject;
 use crate::decide::{Because, Decision, Ground, Remedy};
 use crate::pattern::{escape, escape_path, normal_host};
-use crate::rule::{Action, ScopedRule};
+use crate::rule::{Action, Condition, RuleScope, ScopedRule};
 
 /// Longest suggested command pattern, in bytes; longer commands are suggested by their program.
 pub(crate) const SUGGESTION_BYTES_MAX: usize = 200;
@@ -20,25 +20,37 @@ impl Decision {
             Action::Ask => "needs approval for",
             Action::Deny => "is denied",
         };
-        let Because { tool, access, ground } = &self.because;
+        let Because { tool, access, ground, lapsed } = &self.because;
         let what = match (access, self.action) {
             (Some(access), _) => format!("{tool} {verb} {access}"),
             (None, Action::Allow) => format!("{tool} is allowed"),
             (None, Action::Ask) => format!("{tool} needs approval"),
             (None, Action::Deny) => format!("{tool} is denied"),
         };
-        match self.remedy_text() {
-            Some(remedy) => format!("{what}: {ground}; {remedy}"),
-            None => format!("{what}: {ground}"),
+        let mut text = format!("{what}: {ground}");
+        if let Some(rule) = lapsed
+            && let Some(condition) = rule.rule.when
+        {
+            text.push_str(&format!("; the {rule} would allow it, but {}", unmet(condition)));
         }
+        if let Some(remedy) = self.remedy_text() {
+            text.extend(["; ", &remedy]);
+        }
+        text
     }
 
     fn remedy_text(&self) -> Option<String> {
         Some(match (self.remedy.as_ref()?, &self.because.ground) {
             (Remedy::Add(rule), _) => format!("the rule `{rule}` would allow it"),
-            (Remedy::Change(_), Ground::Pinned(_)) => {
-                "what the manifest denies only the manifest can allow".to_owned()
-            }
+            (Remedy::Change(pinned), Ground::Pinned(_)) => match pinned.scope {
+                RuleScope::Builtin => "what haft itself denies no rule allows".to_owned(),
+                RuleScope::Preset
+                | RuleScope::Manifest
+                | RuleScope::Project
+                | RuleScope::Session => {
+                    "what the manifest denies only the manifest can allow".to_owned()
+                }
+            },
             (Remedy::Change(ScopedRule { scope, rule }), Ground::Rule(decided))
                 if *scope == decided.scope && *rule == decided.rule =>
             {
@@ -65,6 +77,13 @@ impl fmt::Display for Ground {
             }
             Self::NoRule => f.write_str("no rule matches, and then the answer is ask"),
         }
+    }
+}
+
+/// Says of a condition that it is not met.
+fn unmet(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Sandboxed => "the kernel sandbox is not fully enforced here",
     }
 }
 

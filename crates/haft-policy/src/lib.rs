@@ -4,14 +4,16 @@
 //!
 //! Two questions are answered apart. [`Capabilities`] say what a tool can ever reach: an access outside of them is a
 //! [`Shortfall`], whatever the rules say. A [`RuleSet`] says what may happen without asking: [`decide`] finds the
-//! rule that decides and explains itself. A [`Grant`] joins the two for one call while it runs, path by path.
+//! rule that decides and explains itself. A [`Grant`] joins the two for one call while it runs, path by path, and a [`HostScope`] host
+//! by host.
 //!
 //! ```
 //! use haft_contract::{Command, ToolId, Variables};
-//! use haft_policy::{Action, Canonical, Question, Rule, RuleScope, RuleSet, decide};
+//! use haft_policy::{Action, Canonical, Conditions, Question, Rule, RuleScope, RuleSet, decide};
 //!
 //! let push = Rule::new("bash", "git push*", Action::Deny);
-//! let rules = RuleSet::compile([(RuleScope::Manifest, push)], &Variables::default()).unwrap();
+//! let rules = RuleSet::compile([(RuleScope::Manifest, push)], &Variables::default(), Conditions::default());
+//! let rules = rules.unwrap();
 //!
 //! let argv = ["git", "push", "origin"].map(String::from).to_vec();
 //! let accesses = [Canonical::Shell { command: Command::Argv(argv) }];
@@ -27,6 +29,8 @@ mod decide;
 mod explain;
 mod glob;
 mod grant;
+mod host_scope;
+mod lasting;
 mod network_guard;
 mod pattern;
 mod preset;
@@ -38,8 +42,12 @@ pub use access::{Canonical, PathSubject};
 pub use capability::{Capabilities, Shortfall};
 pub use decide::{Because, Decision, Ground, Question, Remedy, decide, judge};
 pub use grant::Grant;
-pub use network_guard::{NetworkRefusal, network_guard, network_guard_line};
+pub use host_scope::{HostGrant, HostScope};
+pub use lasting::{LASTING_RULES_MAX, lasting_rules};
+pub use network_guard::{
+    NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, wrapped_commands,
+};
 pub use pattern::{Domain, Fault, Pattern, PatternError, Reading, escape, escape_path};
 pub use preset::PRESETS;
-pub use rule::{Action, Rule, RuleScope, ScopedRule};
+pub use rule::{Action, Condition, Conditions, Rule, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};

@@ -1,26 +1,24 @@
 //! The name list that keeps commands from trying the network while it is off: on words, never on substrings. It is
-//! manners and gives a model a reason early; it holds nothing back that wants out, which is the sandbox's work.
+//! manners and gives a model a reason early; it holds nothing back that wants out, which is the sandbox's work. What a
+//! word means to a program that was configured otherwise, as a git alias is, cannot be known here.
 
-use haft_contract::ErrorCode;
+use haft_contract::{Command, ErrorCode};
 
 use self::shell_words::simple_commands;
+pub use self::words::git_subcommand;
+use self::words::{base_name, is_assignment, refused_word};
 
 mod shell_words;
 #[cfg(test)]
 mod tests;
-
-/// Programs that exist to use the network.
-const NETWORK_PROGRAMS: &[&str] = &["curl", "wget", "npm", "bun", "pip"];
-/// Words that make git talk to a remote.
-const GIT_REMOTE_WORDS: &[&str] = &["push", "pull", "fetch", "clone", "remote"];
-const URL_SCHEMES: &[&str] = &["http://", "https://"];
+mod words;
 
 /// Programs that run a line given as an argument.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
 /// Programs and built-ins that run a command given as further arguments.
 const WRAPPERS: &[&str] = &[
-    "command", "builtin", "exec", "env", "nice", "nohup", "setsid", "sudo", "time", "timeout",
-    "xargs",
+    "builtin", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "pkexec", "setsid",
+    "stdbuf", "sudo", "time", "timeout", "xargs",
 ];
 /// Words of shell syntax that a command may follow.
 const RESERVED_WORDS: &[&str] =
@@ -28,6 +26,20 @@ const RESERVED_WORDS: &[&str] =
 
 /// Lines within lines, as in `bash -c "eval …"`, that are followed; what lies deeper is refused.
 const NESTING_MAX: usize = 8;
+
+/// How long the list is. Whatever a shorter list refuses, a longer one refuses too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NetworkGuard {
+    /// No list: the kernel sandbox alone holds commands back.
+    Kernel,
+    /// curl, wget, npm, bun and pip, words that start as an HTTP URL does, and git with the subcommand push, pull, fetch,
+    /// clone or remote.
+    #[default]
+    Standard,
+    /// Also remote shells, network tools, package managers, addresses, URLs of any scheme and proxy settings, wherever
+    /// in an argument a word of that kind stands.
+    Strict,
+}
 
 /// Says that a command would use the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,81 +50,92 @@ pub struct NetworkRefusal {
     pub message: String,
 }
 
-/// Returns why a command may not run while the network is off, or `None` if it looks local.
-///
-/// Refused are curl, wget, npm, bun and pip, any argument that starts as an HTTP URL does, and git together with
-/// an argument push, pull, fetch, clone or remote, wherever it stands; also where a wrapper such as env or a shell
-/// runs them.
-pub fn network_guard(argv: &[String]) -> Option<NetworkRefusal> {
-    refused_words(argv, 0)
-}
-
-fn refused_argv(argv: &[String]) -> Option<NetworkRefusal> {
-    let (program, arguments) = argv.split_first()?;
-    refused_program(program)
-        .or_else(|| argv.iter().find_map(|word| refused_url(word)))
-        .or_else(|| refused_git(program, arguments))
-}
-
-/// Returns why a shell line whose commands are not known may not run while the network is off.
-///
-/// The line is cut into words and commands without being understood. What it takes for a program is judged as
-/// [`network_guard`] does, so it errs towards refusing: a here-document that begins a line with `curl` is refused.
-pub fn network_guard_line(line: &str) -> Option<NetworkRefusal> {
-    refused_line(line, 0)
-}
-
-fn refused_line(line: &str, nesting: usize) -> Option<NetworkRefusal> {
-    if nesting > NESTING_MAX {
-        return Some(NetworkRefusal {
-            code: ErrorCode::NetworkDisabled,
-            message: format!(
-                "the command holds more than {NESTING_MAX} lines within each other and the network is \
-                 off; run them one by one"
-            ),
-        });
+impl NetworkGuard {
+    /// Returns why a command may not run while the network is off, or `None` if it looks local.
+    ///
+    /// A command that a wrapper such as env or a shell runs is judged as well. A line whose commands are not known is cut
+    /// into words and commands without being understood. What it takes for a program is judged as one, so it errs
+    /// towards refusing: a here-document that begins a line with `curl` is refused.
+    pub fn check(self, command: &Command) -> Option<NetworkRefusal> {
+        match (self, command) {
+            (Self::Kernel, _) => None,
+            (Self::Standard | Self::Strict, Command::Argv(argv)) => self.refused_words(argv, 0),
+            (Self::Standard | Self::Strict, Command::Unknown(line)) => self.refused_line(line, 0),
+        }
     }
-    let is_separator = |char: char| char.is_whitespace() || "\"'`;|&()<>=,{}[]".contains(char);
-    line.split(is_separator)
-        .find_map(refused_url)
-        .or_else(|| simple_commands(line).iter().find_map(|words| refused_words(words, nesting)))
+
+    fn refused_line(self, line: &str, nesting: usize) -> Option<NetworkRefusal> {
+        if nesting > NESTING_MAX {
+            return Some(NetworkRefusal {
+                code: ErrorCode::NetworkDisabled,
+                message: format!(
+                    "the command holds more than {NESTING_MAX} lines within each other and the network is \
+                     off; run them one by one"
+                ),
+            });
+        }
+        let is_separator = |char: char| char.is_whitespace() || "\"'`;|&()<>=,{}[]".contains(char);
+        let commands = simple_commands(line);
+        line.split(is_separator)
+            .find_map(|word| refused_word(self, word))
+            .or_else(|| commands.iter().find_map(|words| self.refused_words(words, nesting)))
+    }
+
+    /// Judges a simple command of a line, with the commands that wrappers in it run.
+    fn refused_words(self, words: &[String], nesting: usize) -> Option<NetworkRefusal> {
+        let refused = |command: &[String]| {
+            words::refused_argv(self, command).or_else(|| self.refused_inside(command, nesting))
+        };
+        wrapped_commands(words)
+            .into_iter()
+            .find_map(refused)
+            .or_else(|| words::refused_assignment(self, words))
+    }
+
+    /// Judges the lines that a shell is given to run.
+    fn refused_inside(self, command: &[String], nesting: usize) -> Option<NetworkRefusal> {
+        let (program, arguments) = command.split_first()?;
+        match base_name(program) {
+            "eval" => self.refused_line(&arguments.join(" "), nesting + 1),
+            name if SHELLS.contains(&name) => {
+                arguments.iter().find_map(|line| self.refused_line(line, nesting + 1))
+            }
+            _ => None,
+        }
+    }
 }
 
-/// Judges a simple command of a line, with the commands that wrappers in it run.
-fn refused_words(words: &[String], nesting: usize) -> Option<NetworkRefusal> {
+/// Returns the words of each simple command of a line that is not understood, quotes removed: a guess, for lists of
+/// names that err towards finding too much. Nothing is expanded, and here-documents are taken for commands.
+///
+/// ```
+/// let words = haft_policy::rough_commands("cd x && git \"commit\" -m 'a b'");
+/// assert_eq!(words, [vec!["cd", "x"], vec!["git", "commit", "-m", "a b"]]);
+/// ```
+pub fn rough_commands(line: &str) -> Vec<Vec<String>> {
+    simple_commands(line)
+}
+
+/// Returns a simple command without shell words and assignments in front of it, and the commands that wrappers such as
+/// `sudo` and `env` in it run. Where options of a wrapper leave open which word is the program, each that may be is taken
+/// for it.
+pub fn wrapped_commands(words: &[String]) -> Vec<&[String]> {
     let is_prefix = |word: &&String| RESERVED_WORDS.contains(&word.as_str()) || is_assignment(word);
     let mut starts = vec![words.iter().take_while(is_prefix).count()];
-    let mut judged = 0;
-    while let Some(start) = starts.get(judged).copied() {
-        judged += 1;
-        let command = words.get(start..).unwrap_or_default();
-        let refusal = refused_argv(command).or_else(|| refused_inside(command, nesting));
-        if refusal.is_some() {
-            return refusal;
-        }
-        for offset in wrapped_starts(command) {
+    let mut followed = 0;
+    while let Some(start) = starts.get(followed).copied() {
+        followed += 1;
+        for offset in wrapped_starts(words.get(start..).unwrap_or_default()) {
             if !starts.contains(&(start + offset)) {
                 starts.push(start + offset);
             }
         }
     }
-    None
-}
-
-/// Judges the lines that a shell is given to run.
-fn refused_inside(command: &[String], nesting: usize) -> Option<NetworkRefusal> {
-    let (program, arguments) = command.split_first()?;
-    match base_name(program) {
-        "eval" => refused_line(&arguments.join(" "), nesting + 1),
-        name if SHELLS.contains(&name) => {
-            arguments.iter().find_map(|line| refused_line(line, nesting + 1))
-        }
-        _ => None,
-    }
+    starts.into_iter().filter_map(|start| words.get(start..)).collect()
 }
 
 /// Returns where the command that a wrapper runs may begin: at its first argument that is no option, number or
-/// assignment, or at the second, since the first may belong to an option.
+/// assignment, or, where that follows an option and may belong to it, at the second.
 fn wrapped_starts(command: &[String]) -> Vec<usize> {
     if !command.first().is_some_and(|program| WRAPPERS.contains(&base_name(program))) {
         return Vec::new();
@@ -124,50 +147,10 @@ fn wrapped_starts(command: &[String]) -> Vec<usize> {
             || word.starts_with(|first: char| first.is_ascii_digit())
     };
     let plain = command.iter().enumerate().skip(1).filter(|(_, word)| !is_aside(word));
-    let has_options = command.get(1).is_some_and(|word| is_option(word));
-    plain.map(|(offset, _)| offset).take(if has_options { 2 } else { 1 }).collect()
-}
-
-fn refused_program(program: &str) -> Option<NetworkRefusal> {
-    let name = base_name(program);
-    NETWORK_PROGRAMS.contains(&name).then(|| NetworkRefusal {
-        code: ErrorCode::NetworkDisabled,
-        message: format!(
-            "{name} uses the network, which is off; work offline, or ask for the network to be \
-             allowed"
-        ),
-    })
-}
-
-fn refused_url(word: &str) -> Option<NetworkRefusal> {
-    URL_SCHEMES.iter().find(|scheme| word.starts_with(**scheme)).map(|scheme| NetworkRefusal {
-        code: ErrorCode::NetworkDisabled,
-        message: format!(
-            "the command names a URL ({scheme}…) and the network is off; leave it out, or ask for \
-             the network to be allowed"
-        ),
-    })
-}
-
-fn refused_git(program: &str, arguments: &[String]) -> Option<NetworkRefusal> {
-    let is_remote = |word: &&String| GIT_REMOTE_WORDS.contains(&word.as_str());
-    let word = arguments.iter().find(is_remote).filter(|_| base_name(program) == "git")?;
-    Some(NetworkRefusal {
-        code: ErrorCode::GitRemoteDisabled,
-        message: format!(
-            "git with {word:?} talks to a remote, and the network is off; use local git commands, or \
-             ask for the network to be allowed"
-        ),
-    })
-}
-
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
-        !name.is_empty() && name.trim_end_matches('+').chars().all(is_name)
-    })
+    let mut starts: Vec<usize> = plain.map(|(offset, _)| offset).take(2).collect();
+    let before_first = starts.first().and_then(|first| command.get(first.checked_sub(1)?));
+    if !before_first.is_some_and(|word| is_option(word)) {
+        starts.truncate(1);
+    }
+    starts
 }

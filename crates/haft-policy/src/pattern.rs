@@ -26,7 +26,8 @@ mod tests;
 ///
 /// A relative path pattern is matched from the workspace root that the path lies beneath, an absolute one from `/`;
 /// `{workspace}`, `{ad-hoc}` and `{user-data}` may begin one. `*` stays within a name, `**` crosses directories.
-/// In a command `*` matches anything and a space is the boundary between two arguments.
+/// In a command `*` matches anything, a space is the boundary between two arguments, and a last word `$` says that no
+/// more arguments follow: `rm -r build $` is that command and no longer one.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     forms: Forms,
@@ -188,6 +189,19 @@ impl Pattern {
         literal_bytes.map_or(Fit::No, Fit::Yes)
     }
 
+    /// Returns whether the pattern matches anything, because it picks nothing.
+    pub(crate) fn is_everything(&self) -> bool {
+        matches!(self.forms, Forms::Everything)
+    }
+
+    /// Returns whether the pattern spells this very host rather than a domain above it.
+    pub(crate) fn spells_host(&self, name: &str) -> bool {
+        match &self.forms {
+            Forms::Each { host: Some(host), .. } => host.spells(name),
+            Forms::Each { host: None, .. } | Forms::Everything => false,
+        }
+    }
+
     /// Returns whether the pattern stands on a variable that is empty, so that it can match no path.
     pub(crate) fn is_void(&self) -> bool {
         match &self.forms {
@@ -203,6 +217,10 @@ impl Pattern {
 /// assert_eq!(haft_policy::escape("a b[1].*"), "a[ ]b[[]1].[*]");
 /// ```
 pub fn escape(text: &str) -> String {
+    // As the last word of a command it would be the end.
+    if text == "$" {
+        return "[$]".to_owned();
+    }
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
         if matches!(char, '*' | '?' | '[' | '\\' | '{' | '~') || char.is_whitespace() {

@@ -28,7 +28,7 @@ pub(crate) struct Verdict<'r> {
     pub(crate) action: Action,
     /// The rule that decides; none matches where this is empty, and then the action is ask.
     pub(crate) winner: Option<Candidate<'r>>,
-    /// The winner is a deny of the manifest, which no nearer rule can change.
+    /// The winner is a deny of haft itself or of the manifest, which no other rule can change.
     pub(crate) is_pinned: bool,
     /// A deny or ask that may match something in a command that is not known, and so forbids to allow it.
     pub(crate) holding: Option<Candidate<'r>>,
@@ -57,8 +57,7 @@ pub(crate) fn verdict<'r>(
     rules: impl Iterator<Item = (Exactness, &'r CompiledRule)>,
     subject: Subject<'_>,
 ) -> Verdict<'r> {
-    let (mut written, mut manifest, mut preset) =
-        (Layer::default(), Layer::default(), Layer::default());
+    let [mut written, mut manifest, mut builtin, mut preset] = [Layer::default(); 4];
     for (exactness, rule) in rules {
         let fit = rule.pattern.fit(subject, rule.reading());
         let candidate = |spelled_bytes| Candidate {
@@ -67,6 +66,10 @@ pub(crate) fn verdict<'r>(
         };
         match rule.scope {
             RuleScope::Preset => preset.add(fit, candidate),
+            RuleScope::Builtin => {
+                builtin.add(fit, candidate);
+                written.add(fit, candidate);
+            }
             RuleScope::Manifest => {
                 manifest.add(fit, candidate);
                 written.add(fit, candidate);
@@ -75,7 +78,9 @@ pub(crate) fn verdict<'r>(
         }
     }
     let denies = |candidate: &Candidate<'_>| candidate.rule.rule.action == Action::Deny;
-    if let Some(pinned) = manifest.winner.filter(denies) {
+    // The manifest may make exceptions to its own denies, and none to haft's.
+    let pinned = [builtin, manifest].into_iter().find_map(|layer| layer.winner.filter(denies));
+    if let Some(pinned) = pinned {
         return Verdict {
             action: Action::Deny,
             winner: Some(pinned),

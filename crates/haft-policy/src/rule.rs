@@ -21,12 +21,31 @@ pub struct Rule {
     /// What happens.
     #[serde(default)]
     pub action: Action,
+    /// The rule holds only while this does. Only presets and manifests may say so, and only of what they allow: a
+    /// deny or an ask that could lapse would be none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
     /// Paths, commands or hosts that the pattern must match; checked when the rule is loaded.
     #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
     pub match_examples: Vec<String>,
     /// Paths, commands or hosts that the pattern must not match; checked when the rule is loaded.
     #[serde(default, rename = "not_match", skip_serializing_if = "Vec::is_empty")]
     pub not_match_examples: Vec<String>,
+}
+
+/// A fact about the place where calls run, which a rule may depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Condition {
+    /// Every process that a call starts is fully confined by the kernel.
+    Sandboxed,
+}
+
+/// The facts that hold where calls run. Without knowing better, none does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Conditions {
+    /// Every process that a call starts is fully confined by the kernel.
+    pub sandboxed: bool,
 }
 
 /// What happens to a call. The order is from loose to strict.
@@ -50,6 +69,8 @@ pub enum Action {
 pub enum RuleScope {
     /// A preset: consulted for what no other rule matches.
     Preset,
+    /// The program that embeds the runtime. What it denies stays denied, whatever the manifest says.
+    Builtin,
     /// The manifest. What it denies stays denied.
     Manifest,
     /// What was decided for this project.
@@ -94,6 +115,7 @@ impl Rule {
             permission: permission.into(),
             pattern: pattern.into(),
             action,
+            when: None,
             match_examples: Vec::new(),
             not_match_examples: Vec::new(),
         }
@@ -111,10 +133,29 @@ impl Rule {
     }
 }
 
-/// Writes the rule as one line: `deny bash "git push*"`.
+impl Conditions {
+    /// Returns whether the condition holds; a rule without one always does.
+    pub fn meet(self, condition: Option<Condition>) -> bool {
+        match condition {
+            None => true,
+            Some(Condition::Sandboxed) => self.sandboxed,
+        }
+    }
+}
+
+/// Writes the rule as one line: `deny bash "git push*"`, `allow bash "*" when sandboxed`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {:?}", self.action, self.permission, self.pattern)
+        write!(f, "{} {} {:?}", self.action, self.permission, self.pattern)?;
+        self.when.map_or(Ok(()), |condition| write!(f, " when {condition}"))
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sandboxed => "sandboxed",
+        })
     }
 }
 
@@ -132,6 +173,7 @@ impl fmt::Display for RuleScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Preset => "preset",
+            Self::Builtin => "built-in",
             Self::Manifest => "manifest",
             Self::Project => "project",
             Self::Session => "session",
@@ -160,6 +202,16 @@ impl Permission {
             ["mcp", server, tool] if !server.is_empty() && !tool.is_empty() => Some(Self::McpTool),
             [_] => Some(Self::Exact(text.to_owned())),
             _ => None,
+        }
+    }
+
+    /// Returns whether the permission speaks of the capability, whatever tool needs it.
+    pub(crate) fn names(&self, capability: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Partial(glob) => glob.matches(capability.as_bytes()),
+            Self::Exact(name) => name == capability,
+            Self::McpTool => false,
         }
     }
 

@@ -8,7 +8,7 @@ use haft_contract::{Command, Variables};
 
 use crate::access::{Canonical, PathSubject};
 use crate::pattern::{Domain, Fit, Pattern, PatternError, Reading};
-use crate::rule::{Action, Permission, Rule, RuleScope, ScopedRule};
+use crate::rule::{Action, Condition, Conditions, Permission, Rule, RuleScope, ScopedRule};
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +17,8 @@ mod tests;
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Arc<[Arc<CompiledRule>]>,
+    /// Rules whose condition is not met. They decide nothing; a refusal names them.
+    lapsed: Arc<[Arc<CompiledRule>]>,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,11 @@ pub enum RuleFault {
     /// The pattern cannot be compiled as a path, and the permission does not say that it is none.
     #[error("{0} (as a path; if it is about commands, name the permission shell.run)")]
     PatternAsPath(PatternError),
+    /// A condition on something else than an allow of a preset or a manifest.
+    #[error(
+        "it holds only when {0}: expected such a condition on an allow of a preset or a manifest; leave `when` out"
+    )]
+    Condition(Condition),
     /// An example under `match` does not match.
     #[error("its match example {0:?} does not match the pattern")]
     MatchExample(String),
@@ -69,10 +76,12 @@ pub enum RuleFault {
 }
 
 impl RuleSet {
-    /// Compiles the rules and checks their examples; all errors are reported at once.
+    /// Compiles the rules and checks their examples; all errors are reported at once, also those of rules whose
+    /// condition is not met.
     pub fn compile(
         rules: impl IntoIterator<Item = (RuleScope, Rule)>,
         variables: &Variables,
+        conditions: Conditions,
     ) -> Result<Self, RuleErrors> {
         let mut compiled = Vec::new();
         let mut errors = Vec::new();
@@ -85,21 +94,56 @@ impl RuleSet {
                 Err(err) => errors.push(err),
             }
         }
-        if errors.is_empty() {
-            Ok(Self { rules: compiled.into() })
-        } else {
-            Err(RuleErrors { errors })
+        if !errors.is_empty() {
+            return Err(RuleErrors { errors });
         }
+        Ok(Self::parted(compiled.into_iter(), conditions))
+    }
+
+    /// Returns the same rules where these facts hold.
+    pub fn under(&self, conditions: Conditions) -> Self {
+        Self::parted(self.rules.iter().chain(&*self.lapsed).cloned(), conditions)
+    }
+
+    /// Returns these rules and more, as compiling all of them together would.
+    pub fn with_added(
+        &self,
+        rules: impl IntoIterator<Item = (RuleScope, Rule)>,
+        variables: &Variables,
+        conditions: Conditions,
+    ) -> Result<Self, RuleErrors> {
+        let added = Self::compile(rules, variables, conditions)?;
+        let both = |one: &[Arc<CompiledRule>], other: &[Arc<CompiledRule>]| {
+            one.iter().chain(other).cloned().collect()
+        };
+        Ok(Self {
+            rules: both(&self.rules, &added.rules),
+            lapsed: both(&self.lapsed, &added.lapsed),
+        })
+    }
+
+    fn parted(rules: impl Iterator<Item = Arc<CompiledRule>>, conditions: Conditions) -> Self {
+        let is_met = |rule: &Arc<CompiledRule>| conditions.meet(rule.rule.when);
+        let (rules, lapsed): (Vec<_>, Vec<_>) = rules.partition(is_met);
+        Self { rules: rules.into(), lapsed: lapsed.into() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
         self.rules.iter()
+    }
+
+    /// Returns the rules whose condition is not met.
+    pub(crate) fn lapsed(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
+        self.lapsed.iter()
     }
 }
 
 impl CompiledRule {
     pub(crate) fn compile(rule: ScopedRule, variables: &Variables) -> Result<Self, RuleError> {
         let parts = || {
+            if let Some(condition) = rule.rule.when.filter(|_| !may_lapse(&rule)) {
+                return Err(RuleFault::Condition(condition));
+            }
             let text = &rule.rule.permission;
             let permission =
                 Permission::parse(text).ok_or_else(|| RuleFault::Permission(text.clone()))?;
@@ -162,6 +206,15 @@ impl fmt::Display for RuleErrors {
 }
 
 impl std::error::Error for RuleErrors {}
+
+/// Returns whether it is safe that the rule does not hold: without an allow, less is allowed.
+fn may_lapse(rule: &ScopedRule) -> bool {
+    let is_standing = match rule.scope {
+        RuleScope::Preset | RuleScope::Manifest => true,
+        RuleScope::Builtin | RuleScope::Project | RuleScope::Session => false,
+    };
+    is_standing && rule.rule.action == Action::Allow
+}
 
 fn pattern_fault(err: PatternError, domain: Domain) -> RuleFault {
     match domain {

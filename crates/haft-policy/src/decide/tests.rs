@@ -8,7 +8,7 @@ use haft_contract::{Command, ToolId, Variables};
 use super::{Decision, Question, Remedy, decide};
 use crate::access::{Canonical, PathSubject, SHOWN_CHARS_MAX};
 use crate::explain::SUGGESTION_BYTES_MAX;
-use crate::rule::{Action, Rule, RuleScope};
+use crate::rule::{Action, Conditions, Rule, RuleScope};
 use crate::rule_set::RuleSet;
 
 /// Reads rules written as `scope action permission pattern`.
@@ -18,6 +18,7 @@ fn rules(lines: &[&str]) -> RuleSet {
         let mut field = || fields.next().unwrap_or("*");
         let scope = match field() {
             "preset" => RuleScope::Preset,
+            "builtin" => RuleScope::Builtin,
             "manifest" => RuleScope::Manifest,
             "project" => RuleScope::Project,
             "session" => RuleScope::Session,
@@ -32,7 +33,7 @@ fn rules(lines: &[&str]) -> RuleSet {
         (scope, Rule::new(field(), field(), action))
     };
     let variables = Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() };
-    RuleSet::compile(lines.iter().map(parse), &variables).unwrap()
+    RuleSet::compile(lines.iter().map(parse), &variables, Conditions::default()).unwrap()
 }
 
 /// Reads an access written as `read path`, `write path`, `net host`, `run words`, `line text` or `use name`.
@@ -235,6 +236,60 @@ fn a_deny_of_the_manifest_is_pinned() {
         "bash",
         "run git",
         Action::Allow,
+    );
+}
+
+#[test]
+fn what_haft_itself_denies_the_manifest_cannot_allow() {
+    check(
+        &["builtin deny fs.write **/.git/hooks/**", "manifest allow edit .git/hooks/a"],
+        "edit",
+        &["write .git/hooks/a"],
+        expect![[
+            r#"edit is denied fs.write of ".git/hooks/a": the built-in rule `deny fs.write "**/.git/hooks/**"` decides; what haft itself denies no rule allows"#
+        ]],
+    );
+    // It may except something from its own denies.
+    let lines = ["builtin deny fs.write state", "builtin allow fs.write state/outputs"];
+    check_action(&lines, "edit", "write state/outputs/a", Action::Allow);
+    check_action(&lines, "edit", "write state/a", Action::Deny);
+}
+
+#[test]
+fn of_the_commands_of_a_line_the_strictest_decides_and_is_named() {
+    let lines = ["preset allow bash", "manifest deny bash rm -rf *", "project ask bash git push"];
+    check(
+        &lines,
+        "bash",
+        &["run cd x", "run git push", "run rm -rf build", "run ls"],
+        expect![[
+            r#"bash is denied shell.run of "rm -rf build": the manifest rule `deny bash "rm -rf *"` decides; what the manifest denies only the manifest can allow"#
+        ]],
+    );
+    check(
+        &lines,
+        "bash",
+        &["run cd x", "run git push", "run ls"],
+        expect![[
+            r#"bash needs approval for shell.run of "git push": the project rule `ask bash "git push"` decides; the rule `allow bash "git push"` would allow it"#
+        ]],
+    );
+    // What is not known of a line asks for itself alone, and the rest of it is judged for what it is.
+    check(
+        &lines,
+        "bash",
+        &["run ls", "line rm $x", "run git log"],
+        expect![[
+            r#"bash needs approval for shell.run of "rm $x": its commands are not known, and the project rule `ask bash "git push"` may match one of them; while that rule stands, no added rule allows it"#
+        ]],
+    );
+    check(
+        &lines,
+        "bash",
+        &["line rm $x", "run rm -rf build"],
+        expect![[
+            r#"bash is denied shell.run of "rm -rf build": the manifest rule `deny bash "rm -rf *"` decides; what the manifest denies only the manifest can allow"#
+        ]],
     );
 }
 

@@ -7,7 +7,7 @@ use haft_contract::{FsRequirement, RequirementSet, ToolId, Variables};
 use super::Grant;
 use crate::access::{Canonical, PathSubject};
 use crate::capability::Capabilities;
-use crate::rule::{Action, Rule, RuleScope};
+use crate::rule::{Action, Conditions, Rule, RuleScope};
 use crate::rule_set::RuleSet;
 
 fn path(relative: &str) -> PathSubject {
@@ -23,7 +23,8 @@ fn grant(rules: &[(Action, &str, &str)]) -> Grant {
     let scoped = |(action, permission, pattern): &(Action, &str, &str)| {
         (RuleScope::Project, Rule::new(*permission, *pattern, *action))
     };
-    let rules = RuleSet::compile(rules.iter().map(scoped), &variables).unwrap();
+    let rules =
+        RuleSet::compile(rules.iter().map(scoped), &variables, Conditions::default()).unwrap();
     Grant::of_call(&ToolId::parse("grep").unwrap(), &capabilities, &rules)
 }
 

@@ -1,13 +1,33 @@
 //! Which commands look as if they used the network.
 
-use haft_contract::ErrorCode;
+use haft_contract::{Command, ErrorCode};
+
+use proptest::prelude::*;
 
 use super::shell_words::simple_commands;
-use super::{network_guard, network_guard_line};
+use super::{NetworkGuard, NetworkRefusal};
 
 const NETWORK: Option<ErrorCode> = Some(ErrorCode::NetworkDisabled);
 const GIT: Option<ErrorCode> = Some(ErrorCode::GitRemoteDisabled);
 const LOCAL: Option<ErrorCode> = None;
+
+fn line_guard(guard: NetworkGuard, line: &str) -> Option<NetworkRefusal> {
+    guard.check(&Command::Unknown(line.to_owned()))
+}
+
+fn network_guard_line(line: &str) -> Option<NetworkRefusal> {
+    line_guard(NetworkGuard::Standard, line)
+}
+
+#[track_caller]
+fn check_argv(guard: NetworkGuard, rows: &[(&[&str], Option<ErrorCode>)]) {
+    for (argv, expected) in rows {
+        let command = Command::Argv(argv.iter().map(|&word| word.to_owned()).collect());
+        let code = guard.check(&command).map(|refusal| refusal.code);
+        assert_eq!(code, *expected, "{guard:?}: {argv:?}");
+        assert_eq!(NetworkGuard::Kernel.check(&command), None);
+    }
+}
 
 #[test]
 fn commands() {
@@ -26,7 +46,14 @@ fn commands() {
         (&["git", "clone", "x"], GIT),
         (&["git", "clone", "https://x"], NETWORK),
         (&["/usr/bin/git", "remote", "-v"], GIT),
-        (&["git", "commit", "-m", "pull"], GIT),
+        (&["git", "commit", "-m", "pull"], LOCAL),
+        (&["git", "-c", "user.name=x", "commit", "-m", "push"], LOCAL),
+        (&["git", "--git-dir", "x", "--no-pager", "push"], GIT),
+        (&["git", "--git-dir=x", "push"], GIT),
+        (&["git", "log", "fetch"], LOCAL),
+        (&["git", "-C", "push", "status"], LOCAL),
+        (&["git", "stash", "push"], LOCAL),
+        (&["git", "-C"], LOCAL),
         (&["git", "commit", "-m", "pull request"], LOCAL),
         (&["git", "status"], LOCAL),
         (&["git", "pushx"], LOCAL),
@@ -38,9 +65,56 @@ fn commands() {
         (&["echo", "git", "push"], LOCAL),
         (&[], LOCAL),
     ];
-    for (argv, expected) in rows {
-        let argv: Vec<_> = argv.iter().map(|&word| word.to_owned()).collect();
-        assert_eq!(network_guard(&argv).map(|refusal| refusal.code), *expected, "{argv:?}");
+    check_argv(NetworkGuard::Standard, rows);
+}
+
+#[test]
+fn strict_commands() {
+    let rows: &[(&[&str], Option<ErrorCode>)] = &[
+        (&["curl", "x"], NETWORK),
+        (&["ssh", "host"], NETWORK),
+        (&["/usr/bin/nc", "-l"], NETWORK),
+        (&["cargo", "build"], NETWORK),
+        (&["pip3", "list"], NETWORK),
+        (&["git", "push"], GIT),
+        (&["git", "log"], LOCAL),
+        (&["git", "commit", "-m", "pull the lever"], LOCAL),
+        (&["git", "commit", "-m", "see https://x"], NETWORK),
+        (&["ls", "ws://x"], NETWORK),
+        (&["ls", "ssh://x"], NETWORK),
+        (&["ls", "--from=ftp://x"], NETWORK),
+        (&["ls", "://x"], NETWORK),
+        (&["ls", "www.example.com"], NETWORK),
+        (&["ls", "git@example.com:x"], NETWORK),
+        (&["ls", "192.168.1.1:8080"], NETWORK),
+        (&["ls", "10.0.0.1/x"], NETWORK),
+        (&["ls", "[::1]:80"], NETWORK),
+        (&["ls", "[fe80::1]"], NETWORK),
+        (&["ls", "::1"], NETWORK),
+        (&["ls", "a::b"], LOCAL),
+        (&["ls", "1.2.3"], LOCAL),
+        (&["ls", "v1.2.3.4"], LOCAL),
+        (&["ls", "1.2.3.4:x"], LOCAL),
+        (&["ls", "--proxy", "x"], NETWORK),
+        (&["ls", "--proxy=x"], NETWORK),
+        (&["env", "HTTPS_PROXY=x", "ls"], NETWORK),
+        (&["http_proxy=x", "ls"], NETWORK),
+        (&["echo", "proxy"], LOCAL),
+        (&["echo", "bundle", "cargo", "ssh"], LOCAL),
+        (&["echo", "awww.", "legit@x"], LOCAL),
+        (&["sudo", "ping", "x"], NETWORK),
+        (&["sh", "-c", "ls; dig x"], NETWORK),
+    ];
+    check_argv(NetworkGuard::Strict, rows);
+    for (line, expected) in [
+        ("echo x; ssh host", NETWORK),
+        ("https_proxy=x ls", NETWORK),
+        ("cat '10.0.0.1'", NETWORK),
+        ("echo cargo | wc", LOCAL),
+    ] {
+        let code = line_guard(NetworkGuard::Strict, line).map(|refusal| refusal.code);
+        assert_eq!(code, expected, "{line:?}");
+        assert_eq!(line_guard(NetworkGuard::Kernel, line), None);
     }
 }
 
@@ -121,6 +195,8 @@ fn unfinished_lines_end_where_they_end() {
 #[test]
 fn refusals_say_what_was_found() {
     let message = |line| network_guard_line(line).unwrap().message;
+    expect_test::expect![[r#"the command holds an address ("10.0.0.1") and the network is off; leave it out, or ask for the network to be allowed"#]]
+        .assert_eq(&line_guard(NetworkGuard::Strict, "ls 10.0.0.1").unwrap().message);
     expect_test::expect![
         "curl uses the network, which is off; work offline, or ask for the network to be allowed"
     ]
@@ -130,9 +206,10 @@ fn refusals_say_what_was_found() {
     expect_test::expect!["the command holds more than 8 lines within each other and the network is off; run them one by one"].assert_eq(&message(&("eval ".repeat(20) + "ls")));
 }
 
-proptest::proptest! {
+proptest! {
     #[test]
-    fn never_panics(line in "([a-z \\\\'\"$(){}`<>&|;\n]|curl|é){0,60}") {
-        network_guard_line(&line);
+    fn never_panics_and_what_standard_refuses_strict_refuses(line in "([a-z \\\\'\"$(){}`<>&|;\n]|curl|é){0,60}") {
+        let (standard, strict) = (network_guard_line(&line), line_guard(NetworkGuard::Strict, &line));
+        prop_assert!(standard.is_none() || strict.is_some());
     }
 }

@@ -28,13 +28,17 @@ impl CommandPattern {
         if text.trim().is_empty() {
             return Err(Fault::Blank);
         }
+        let (text, ends_there) = match without_end(text) {
+            Some(before) => (before, true),
+            None => (text, false),
+        };
         let glob = Glob::parse_words(text)?;
         // `git push *` speaks of `git push` as well, and both forms are as specific as the other.
         let (whole, takes_more) = match glob.without_last_star_word() {
             Some(before) => (before, true),
             None => {
                 let is_plain = glob.literal().is_some();
-                (glob, is_plain)
+                (glob, is_plain && !ends_there)
             }
         };
         let prefix = whole.literal_prefix();
@@ -87,6 +91,13 @@ impl CommandPattern {
         }
         self.whole.matches(&line) || self.with_more.as_ref().is_some_and(|more| more.matches(&line))
     }
+}
+
+/// Returns the pattern before a last word that is `$`, the end of the command. A word that is a dollar sign itself
+/// is written `[$]`.
+fn without_end(text: &str) -> Option<&str> {
+    let before = text.trim_end().strip_suffix('$')?;
+    (before.ends_with(char::is_whitespace) && !before.trim().is_empty()).then_some(before)
 }
 
 impl Program {

@@ -29,6 +29,14 @@ impl HostPattern {
         Ok(if is_below { Self::Below(format!(".{name}")) } else { Self::Exact(name) })
     }
 
+    /// Returns whether the pattern is this very host rather than a domain above it.
+    pub(crate) fn spells(&self, host: &str) -> bool {
+        match self {
+            Self::Exact(exact) => normal_host(host) == *exact,
+            Self::Any | Self::Below(_) => false,
+        }
+    }
+
     /// Returns how many bytes of the host the pattern spells out, or `None` if it does not match. They count from the
     /// end, since that is where host names are specific.
     pub(crate) fn fit(&self, host: &str) -> Option<usize> {

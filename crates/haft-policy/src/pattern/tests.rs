@@ -211,6 +211,30 @@ fn commands() {
 }
 
 #[test]
+fn a_last_dollar_sign_ends_a_command() {
+    let rows: &[Row<&[&str]>] = &[
+        (
+            "git push $",
+            &[
+                (&["git", "push"], Yes),
+                (&["git", "push", "origin"], No),
+                (&["git", "push", "$"], No),
+                (&["/usr/bin/git", "push"], Wide),
+            ],
+        ),
+        ("git * $", &[(&["git", "a", "b"], Yes), (&["git"], Yes), (&["gitx"], No)]),
+        ("echo [$]", &[(&["echo", "$"], Yes), (&["echo", "$", "x"], Yes), (&["echo"], No)]),
+        ("echo $HOME$", &[(&["echo", "$HOME$", "x"], Yes), (&["echo", "$HOME"], No)]),
+        ("$", &[(&["$"], Yes), (&["ls"], No)]),
+    ];
+    for (pattern, subjects) in rows {
+        for (subject, expected) in *subjects {
+            check(Domain::Command, pattern, &command(subject), *expected);
+        }
+    }
+}
+
+#[test]
 fn an_argument_with_a_nul_matches_no_allow() {
     check(Domain::Command, "git status", &command(&["git\0status"]), Wide);
     check(Domain::Command, "git status", &command(&["git", "status\0x"]), Wide);

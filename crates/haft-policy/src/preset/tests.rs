@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::PRESETS;
 use crate::access::{Canonical, PathSubject};
 use crate::decide::{Question, decide};
-use crate::rule::{Rule, RuleScope};
+use crate::rule::{Action, Conditions, Rule, RuleScope};
 use crate::rule_set::RuleSet;
 
 #[derive(Deserialize)]
@@ -18,12 +18,12 @@ struct Manifest {
     permissions: Vec<Rule>,
 }
 
-fn preset(name: &str) -> RuleSet {
+fn preset(name: &str, sandboxed: bool) -> RuleSet {
     let (_, text) = PRESETS.iter().find(|(preset, _)| *preset == name).unwrap();
     let manifest: Manifest = toml::from_str(text).unwrap();
     let variables = Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() };
     let rules = manifest.permissions.into_iter().map(|rule| (RuleScope::Preset, rule));
-    RuleSet::compile(rules, &variables).unwrap()
+    RuleSet::compile(rules, &variables, Conditions { sandboxed }).unwrap()
 }
 
 fn calls() -> Vec<(&'static str, &'static str, Option<Canonical>)> {
@@ -53,13 +53,20 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Canonical>)> {
 
 #[track_caller]
 fn check(name: &str, expected: Expect) {
-    let rules = preset(name);
     let mut table = String::new();
     for (tool, what, access) in calls() {
         let tool = ToolId::parse(tool).unwrap();
         let accesses: Vec<_> = access.into_iter().collect();
-        let action = decide(&Question { tool: &tool, accesses: &accesses }, &rules).action;
-        table.push_str(&format!("{tool} {what}: {action}\n"));
+        let action = |sandboxed| {
+            let rules = preset(name, sandboxed);
+            decide(&Question { tool: &tool, accesses: &accesses }, &rules).action
+        };
+        let (open, confined) = (action(false), action(true));
+        table.push_str(&format!("{tool} {what}: {open}"));
+        if open != confined {
+            table.push_str(&format!(", sandboxed {confined}"));
+        }
+        table.push('\n');
     }
     expected.assert_eq(&table);
 }
@@ -113,21 +120,37 @@ fn workspace() {
     check(
         "workspace",
         expect![[r#"
-        read inside: allow
-        grep outside: ask
-        edit inside: allow
-        write outside: ask
-        bash ls: ask
-        bash a line: ask
-        web_fetch a host: ask
-        cal a name: ask
-        todo nothing: allow
-        skill nothing: allow
-        tool_search nothing: allow
-        question nothing: allow
-        task nothing: ask
-    "#]],
+            read inside: allow
+            grep outside: ask
+            edit inside: allow
+            write outside: ask
+            bash ls: ask, sandboxed allow
+            bash a line: ask, sandboxed allow
+            web_fetch a host: ask
+            cal a name: ask
+            todo nothing: allow
+            skill nothing: allow
+            tool_search nothing: allow
+            question nothing: allow
+            task nothing: ask
+        "#]],
     );
+}
+
+#[test]
+fn workspace_lets_commands_run_only_while_they_are_confined() {
+    let tool = ToolId::parse("bash").unwrap();
+    let accesses = [Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) }];
+    let decision =
+        decide(&Question { tool: &tool, accesses: &accesses }, &preset("workspace", false));
+    expect![[r#"bash needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the preset rule `allow bash "*" when sandboxed` would allow it, but the kernel sandbox is not fully enforced here; the rule `allow bash "*"` would allow it"#]].assert_eq(&decision.explain());
+    // What someone denies by name may hide in a line that is not known.
+    let deny = (RuleScope::Manifest, Rule::new("bash", "rm -rf *", Action::Deny));
+    let rules = preset("workspace", true)
+        .with_added([deny], &Variables::default(), Conditions::default())
+        .unwrap();
+    let decision = decide(&Question { tool: &tool, accesses: &accesses }, &rules);
+    expect![[r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny bash "rm -rf *"` may match one of them; while that rule stands, no added rule allows it"#]].assert_eq(&decision.explain());
 }
 
 #[test]

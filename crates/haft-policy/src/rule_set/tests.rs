@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use haft_contract::Variables;
 
 use super::RuleSet;
-use crate::rule::{Action, Rule, RuleScope};
+use crate::rule::{Action, Condition, Conditions, Rule, RuleScope};
 
 fn variables() -> Variables {
     Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() }
@@ -22,7 +22,11 @@ fn rule(permission: &str, pattern: &str, examples: &[&str], counter_examples: &[
 }
 
 fn compile(rules: &[Rule], variables: &Variables) -> Result<RuleSet, super::RuleErrors> {
-    RuleSet::compile(rules.iter().map(|rule| (RuleScope::Manifest, rule.clone())), variables)
+    RuleSet::compile(
+        rules.iter().map(|rule| (RuleScope::Manifest, rule.clone())),
+        variables,
+        Conditions::default(),
+    )
 }
 
 #[track_caller]
@@ -109,6 +113,33 @@ fn examples_are_what_the_permission_is_about() {
 }
 
 #[test]
+fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
+    let conditioned =
+        |action| Rule { when: Some(Condition::Sandboxed), ..Rule::new("bash", "*", action) };
+    for (scope, action, is_good) in [
+        (RuleScope::Preset, Action::Allow, true),
+        (RuleScope::Manifest, Action::Allow, true),
+        (RuleScope::Manifest, Action::Ask, false),
+        (RuleScope::Manifest, Action::Deny, false),
+        (RuleScope::Builtin, Action::Allow, false),
+        (RuleScope::Project, Action::Allow, false),
+        (RuleScope::Session, Action::Allow, false),
+    ] {
+        for sandboxed in [true, false] {
+            let rules = [(scope, conditioned(action))];
+            let compiled = RuleSet::compile(rules, &variables(), Conditions { sandboxed });
+            assert_eq!(compiled.is_ok(), is_good, "{scope} {action}");
+        }
+    }
+    check(
+        &[conditioned(Action::Deny)],
+        expect![[
+            r#"manifest rule `deny bash "*" when sandboxed`: it holds only when sandboxed: expected such a condition on an allow of a preset or a manifest; leave `when` out"#
+        ]],
+    );
+}
+
+#[test]
 fn an_allow_is_held_to_its_narrow_reading() {
     let deny = rule("bash", "git push", &["/usr/bin/git push"], &[]);
     let allow = Rule { action: Action::Allow, ..deny.clone() };
@@ -133,6 +164,10 @@ fn rules_are_read_with_defaults_and_without_unknown_fields() {
     let expected =
         Rule { action: Action::Allow, ..rule("bash", "git *", &["git status"], &["gits"]) };
     assert_eq!(read(full).unwrap(), expected);
+    let conditioned = read("permission = 'bash'\nwhen = 'sandboxed'").unwrap();
+    assert_eq!(conditioned.when, Some(Condition::Sandboxed));
+    assert_eq!(toml::to_string(&conditioned).unwrap().lines().last(), Some("when = \"sandboxed\""));
+    assert!(read("permission = 'bash'\nwhen = 'sunny'").is_err());
     assert!(read("permission = 'bash'\nactoin = 'allow'").is_err());
     assert!(read("permission = 'bash'\naction = 'Allow'").is_err());
     assert!(read("pattern = '*'").is_err());

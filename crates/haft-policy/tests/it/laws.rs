@@ -1,9 +1,9 @@
 //! The laws of deciding.
 
-use haft_contract::{FsRequirement, RequirementSet};
+use haft_contract::{FsRequirement, NetRequirement, RequirementSet};
 use haft_policy::{
-    Action, Canonical, Capabilities, Decision, Grant, Ground, Question, Remedy, Rule, RuleScope,
-    decide, judge,
+    Action, Canonical, Capabilities, Condition, Conditions, Decision, Grant, Ground, HostScope,
+    Question, Remedy, Rule, RuleScope, RuleSet, decide, judge, lasting_rules,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,20 +12,34 @@ use crate::vocabulary::{
     Scoped, access, accesses, action, path, rule, rule_set, rules, scope, tool, variables,
 };
 
+const HOSTS: &[&str] = &["example.com", "a.example.com", "localhost", "10.0.0.1"];
+
 fn decide_with(rules: &[Scoped], tool: &haft_contract::ToolId, accesses: &[Canonical]) -> Decision {
     decide(&Question { tool, accesses }, &rule_set(rules))
 }
 
-fn of_manifest(rules: &[Scoped]) -> Vec<Scoped> {
-    rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest).cloned().collect()
+/// Gives the allows of presets and manifests that the mask picks the condition that they only hold while sandboxed.
+fn conditioned(rules: &[Scoped], mask: u8) -> Vec<Scoped> {
+    let with_condition = |(index, (scope, rule)): (usize, &Scoped)| {
+        let may = matches!(scope, RuleScope::Preset | RuleScope::Manifest);
+        let picked = may && rule.action == Action::Allow && mask & (1 << (index % 8)) != 0;
+        (*scope, Rule { when: picked.then_some(Condition::Sandboxed), ..rule.clone() })
+    };
+    rules.iter().enumerate().map(with_condition).collect()
+}
+
+/// Returns the rules of the scopes whose denies no other scope changes.
+fn pinning(rules: &[Scoped]) -> Vec<Scoped> {
+    let is_pinning = |scope| matches!(scope, RuleScope::Builtin | RuleScope::Manifest);
+    rules.iter().filter(|(scope, _)| is_pinning(*scope)).cloned().collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn a_manifest_deny_is_never_overturned(rules in rules(), tool in tool(), accesses in accesses()) {
-        let alone = decide_with(&of_manifest(&rules), &tool, &accesses);
+    fn a_pinned_deny_is_never_overturned(rules in rules(), tool in tool(), accesses in accesses()) {
+        let alone = decide_with(&pinning(&rules), &tool, &accesses);
         let together = decide_with(&rules, &tool, &accesses);
         if alone.action == Action::Deny {
             prop_assert_eq!(together.action, Action::Deny);
@@ -64,6 +78,94 @@ proptest! {
         let mut rules = rules;
         rules.push(deny);
         prop_assert!(decide_with(&rules, &tool, &accesses).action >= before);
+    }
+
+    #[test]
+    fn a_builtin_deny_outlives_every_other_rule(
+        rules in rules(), deny in rule(Just(RuleScope::Builtin), Just(Action::Deny)), tool in tool(), access in access(),
+    ) {
+        let alone = judge(&tool, Some(&access), &rule_set(std::slice::from_ref(&deny)));
+        // Other rules of haft's own may be exceptions to it.
+        let mut rules: Vec<_> = rules.into_iter().filter(|(scope, _)| *scope != RuleScope::Builtin).collect();
+        rules.push(deny);
+        if alone.action == Action::Deny {
+            prop_assert_eq!(judge(&tool, Some(&access), &rule_set(&rules)), alone);
+        }
+    }
+
+    #[test]
+    fn a_condition_never_widens(
+        rules in rules(), mask in any::<u8>(), sandboxed in any::<bool>(), tool in tool(), accesses in accesses(),
+    ) {
+        let free = decide_with(&rules, &tool, &accesses);
+        let rules = conditioned(&rules, mask);
+        let conditions = Conditions { sandboxed };
+        let otherwise = Conditions { sandboxed: !sandboxed };
+        let compiled = RuleSet::compile(rules.clone(), &variables(), otherwise).unwrap().under(conditions);
+        let at_once = RuleSet::compile(rules, &variables(), conditions).unwrap();
+        let question = Question { tool: &tool, accesses: &accesses };
+        prop_assert_eq!(decide(&question, &compiled), decide(&question, &at_once));
+        let bound = decide(&Question { tool: &tool, accesses: &accesses }, &compiled);
+        prop_assert!(bound.action >= free.action);
+        if sandboxed {
+            prop_assert_eq!(bound.action, free.action);
+        }
+        if let Some(lapsed) = bound.because.lapsed {
+            prop_assert!(!sandboxed && lapsed.rule.when.is_some() && bound.action != Action::Allow);
+        }
+    }
+
+    #[test]
+    fn what_always_adds_allows_the_call_and_nothing_that_was_denied(
+        rules in rules(), tool in tool(), accesses in accesses(), other in access(),
+    ) {
+        let rules = rule_set(&rules);
+        let question = Question { tool: &tool, accesses: &accesses };
+        let added = lasting_rules(&question, &rules, &variables());
+        if added.is_empty() {
+            return Ok(());
+        }
+        let added: Vec<_> = added.into_iter().map(|rule| (RuleScope::Session, rule)).collect();
+        let after = rules.with_added(added, &variables(), Conditions::default()).unwrap();
+        prop_assert_eq!(decide(&question, &after).action, Action::Allow);
+        let before = judge(&tool, Some(&other), &rules);
+        if let Ground::Pinned(_) = before.because.ground {
+            prop_assert_eq!(judge(&tool, Some(&other), &after).action, Action::Deny);
+        }
+    }
+
+    #[test]
+    fn a_denied_host_is_never_admitted(
+        rules in rules(), deny in select(vec!["example.com", "*.example.com", "*"]), host in select(HOSTS), tool in tool(),
+    ) {
+        let requires = RequirementSet { net: NetRequirement { hosts: vec!["*".to_owned()] }, ..RequirementSet::default() };
+        let all = Capabilities::compile(&requires, &variables()).unwrap();
+        let deny = (RuleScope::Builtin, Rule::new("net.fetch", deny, Action::Deny));
+        let is_denied = judge(&tool, Some(&Canonical::Net { host: host.to_owned() }), &rule_set(std::slice::from_ref(&deny)))
+            .action == Action::Deny;
+        let mut rules: Vec<_> = rules.into_iter().filter(|(scope, _)| *scope != RuleScope::Builtin).collect();
+        let open = [HostScope::of_tool(&tool, &all, &all, &rule_set(&rules)), HostScope::of_commands(&tool, &all, &all, &rule_set(&rules))];
+        rules.push(deny);
+        let rules = rule_set(&rules);
+        let closed = [HostScope::of_tool(&tool, &all, &all, &rules), HostScope::of_commands(&tool, &all, &all, &rules)];
+        for (open, closed) in open.into_iter().zip(closed) {
+            let closed = closed.with_allowed(&[Canonical::Net { host: host.to_owned() }]);
+            if is_denied {
+                prop_assert_eq!(closed.admits(host), None);
+            } else {
+                prop_assert!(closed.admits(host).is_some() || open.admits(host).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_reaches_a_host_unasked_as_far_as_rules_about_it_go(rules in rules(), host in select(HOSTS), tool in tool()) {
+        let requires = RequirementSet { net: NetRequirement { hosts: vec!["*".to_owned()] }, ..RequirementSet::default() };
+        let all = Capabilities::compile(&requires, &variables()).unwrap();
+        let rules = rule_set(&rules);
+        let judged = judge(&tool, Some(&Canonical::Net { host: host.to_owned() }), &rules);
+        let is_open = judged.action == Action::Allow || judged.because.ground == Ground::NoRule;
+        prop_assert_eq!(HostScope::of_tool(&tool, &all, &all, &rules).admits(host).is_some(), is_open);
     }
 
     #[test]

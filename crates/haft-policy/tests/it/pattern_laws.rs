@@ -6,8 +6,7 @@ use std::path::Path;
 
 use haft_contract::Command;
 use haft_policy::{
-    Canonical, Domain, PathSubject, Pattern, Reading, escape, escape_path, network_guard,
-    network_guard_line,
+    Canonical, Domain, NetworkGuard, PathSubject, Pattern, Reading, escape, escape_path,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -42,6 +41,33 @@ fn subject() -> impl Strategy<Value = Canonical> {
         text().prop_map(|host| Canonical::Net { host }),
         text().prop_map(|name| Canonical::Named { name }),
     ]
+}
+
+/// Words that some list may know, and texts that none does.
+fn guarded_word() -> impl Strategy<Value = String> {
+    const WORDS: &[&str] = &[
+        "git",
+        "push",
+        "-C",
+        "commit",
+        "curl",
+        "ssh",
+        "cargo",
+        "env",
+        "A=1",
+        "sh",
+        "-c",
+        "http://x",
+        "see http://x",
+        "--url=https://x",
+        "10.0.0.1",
+        "https_proxy=x",
+        "'",
+        "$(",
+        ";",
+        "",
+    ];
+    prop_oneof![3 => select(WORDS).prop_map(str::to_owned), 1 => any::<String>()]
 }
 
 proptest! {
@@ -85,9 +111,15 @@ proptest! {
         prop_assert_eq!(pattern.matches(&access, Reading::Narrow), is_meant);
     }
 
+    /// A longer list refuses at least what a shorter one does, and none takes offence at any text.
     #[test]
-    fn the_network_guard_takes_any_text(argv in prop::collection::vec(any::<String>(), 0..4)) {
-        network_guard(&argv);
-        network_guard_line(&argv.join(" "));
+    fn the_network_guards_are_ordered(words in prop::collection::vec(guarded_word(), 0..5)) {
+        let commands = [Command::Unknown(words.join(" ")), Command::Argv(words)];
+        for command in commands {
+            let [kernel, standard, strict] =
+                [NetworkGuard::Kernel, NetworkGuard::Standard, NetworkGuard::Strict]
+                    .map(|guard| guard.check(&command).is_some());
+            prop_assert!(!kernel && (!standard || strict), "{command:?}");
+        }
     }
 }

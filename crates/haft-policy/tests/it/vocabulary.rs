@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Command, ToolId, Variables};
-use haft_policy::{Action, Canonical, PathSubject, Rule, RuleScope, RuleSet};
+use haft_policy::{Action, Canonical, Conditions, PathSubject, Rule, RuleScope, RuleSet};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -46,6 +46,8 @@ const PATTERNS: &[&str] = &[
     "git *",
     "git push",
     "git push*",
+    "git push $",
+    "git * $",
     "/bin/git push",
     "* push",
     "git ?",
@@ -60,12 +62,18 @@ pub(crate) fn variables() -> Variables {
 }
 
 pub(crate) fn rule_set(rules: &[Scoped]) -> RuleSet {
-    RuleSet::compile(rules.iter().cloned(), &variables())
+    RuleSet::compile(rules.iter().cloned(), &variables(), Conditions::default())
         .expect("each rule compiles alone, so all do")
 }
 
 pub(crate) fn scope() -> impl Strategy<Value = RuleScope> {
-    select(vec![RuleScope::Preset, RuleScope::Manifest, RuleScope::Project, RuleScope::Session])
+    select(vec![
+        RuleScope::Preset,
+        RuleScope::Builtin,
+        RuleScope::Manifest,
+        RuleScope::Project,
+        RuleScope::Session,
+    ])
 }
 
 pub(crate) fn action() -> impl Strategy<Value = Action> {
@@ -82,7 +90,7 @@ pub(crate) fn rule(
             (scope, Rule::new(permission, pattern, action))
         })
         .prop_filter("the pattern has to suit the permission", |scoped| {
-            RuleSet::compile([scoped.clone()], &variables()).is_ok()
+            RuleSet::compile([scoped.clone()], &variables(), Conditions::default()).is_ok()
         })
 }
 

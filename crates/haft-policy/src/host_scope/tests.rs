@@ -1,0 +1,199 @@
+//! Which hosts a call may reach, and which of them as what they are.
+
+use expect_test::{Expect, expect};
+use haft_contract::{NetRequirement, RequirementSet, ToolId, Variables};
+
+use super::HostScope;
+use crate::access::Canonical;
+use crate::capability::Capabilities;
+use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::rule_set::RuleSet;
+
+const MANIFEST: RuleScope = RuleScope::Manifest;
+const SESSION: RuleScope = RuleScope::Session;
+
+fn hosts(hosts: &[&str]) -> Capabilities {
+    let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+    let requires = RequirementSet { net: NetRequirement { hosts }, ..RequirementSet::default() };
+    Capabilities::compile(&requires, &Variables::default()).unwrap()
+}
+
+fn rules(rules: &[(RuleScope, Action, &str, &str)]) -> RuleSet {
+    let rules = rules.iter().map(|(scope, action, permission, pattern)| {
+        (*scope, Rule::new(*permission, *pattern, *action))
+    });
+    RuleSet::compile(rules, &Variables::default(), Conditions::default()).unwrap()
+}
+
+fn of_bash(agent: &[&str], of: &[(RuleScope, Action, &str, &str)]) -> HostScope {
+    HostScope::of_commands(&ToolId::parse("bash").unwrap(), &hosts(&[]), &hosts(agent), &rules(of))
+}
+
+#[track_caller]
+fn check(scope: &HostScope, names: &[&str], expected: Expect) {
+    let shown = |host: &&str| match scope.admits(host) {
+        Some(grant) if grant.as_such => format!("{host}: as such\n"),
+        Some(_) => format!("{host}: by name\n"),
+        None => format!("{host}: no\n"),
+    };
+    expected.assert_eq(&names.iter().map(shown).collect::<String>());
+}
+
+#[test]
+fn what_the_agent_requires_is_granted_to_commands_unless_denied() {
+    let scope = of_bash(
+        &["crates.io", "*.crates.io", "10.0.0.1"],
+        &[
+            (SESSION, Action::Allow, "bash", "*"),
+            (MANIFEST, Action::Deny, "net.fetch", "evil.crates.io"),
+            (SESSION, Action::Ask, "net.fetch", "asked.crates.io"),
+        ],
+    );
+    check(
+        &scope,
+        &[
+            "crates.io",
+            "STATIC.crates.io.",
+            "evil.crates.io",
+            "asked.crates.io",
+            "10.0.0.1",
+            "10.0.0.2",
+            "example.com",
+        ],
+        expect![[r#"
+            crates.io: by name
+            STATIC.crates.io.: by name
+            evil.crates.io: no
+            asked.crates.io: no
+            10.0.0.1: as such
+            10.0.0.2: no
+            example.com: no
+        "#]],
+    );
+    assert!(!scope.is_empty());
+}
+
+#[test]
+fn a_rule_about_hosts_grants_them_to_commands() {
+    let scope = of_bash(
+        &[],
+        &[
+            (SESSION, Action::Allow, "net.fetch", "example.com"),
+            (MANIFEST, Action::Allow, "net.*", "*.internal"),
+            (MANIFEST, Action::Deny, "net.fetch", "*"),
+            (MANIFEST, Action::Allow, "net.fetch", "pypi.org"),
+        ],
+    );
+    check(
+        &scope,
+        // A deny of everything in the manifest leaves what the manifest itself excepts.
+        &["pypi.org", "example.com", "git.internal"],
+        expect![[r#"
+            pypi.org: by name
+            example.com: no
+            git.internal: no
+        "#]],
+    );
+}
+
+#[test]
+fn that_a_tool_may_run_grants_no_host() {
+    for allow in ["bash", "*", "b*"] {
+        let scope = of_bash(&[], &[(SESSION, Action::Allow, allow, "*")]);
+        assert!(scope.is_empty(), "{allow}");
+        assert_eq!(scope.admits("example.com"), None, "{allow}");
+    }
+    let preset = of_bash(&[], &[(RuleScope::Preset, Action::Allow, "net.fetch", "*")]);
+    assert!(preset.is_empty() && preset.admits("example.com").is_none());
+    // Nor does asking about each run take the hosts away.
+    let asked = of_bash(&["crates.io"], &[(SESSION, Action::Ask, "bash", "*")]);
+    assert!(asked.admits("crates.io").is_some());
+}
+
+#[test]
+fn only_what_is_named_as_such_may_be_an_address_of_this_machine_or_its_networks() {
+    let named = &["localhost", "127.0.0.1", "::1", "printer", "git.corp.internal", "example.com"];
+    check(
+        &of_bash(named, &[]),
+        named,
+        expect![[r#"
+        localhost: as such
+        127.0.0.1: as such
+        ::1: as such
+        printer: as such
+        git.corp.internal: as such
+        example.com: by name
+    "#]],
+    );
+    let wild = of_bash(&["*", "*.localhost"], &[(SESSION, Action::Allow, "net.fetch", "*")]);
+    check(
+        &wild,
+        &["localhost", "127.0.0.1", "[::1]:80", "a.localhost"],
+        expect![[r#"
+        localhost: by name
+        127.0.0.1: by name
+        [::1]:80: by name
+        a.localhost: by name
+    "#]],
+    );
+    let by_rule = of_bash(&["*"], &[(SESSION, Action::Allow, "net.fetch", "localhost")]);
+    check(
+        &by_rule,
+        &["localhost:8080", "10.0.0.1"],
+        expect![[r#"
+        localhost:8080: as such
+        10.0.0.1: by name
+    "#]],
+    );
+}
+
+#[test]
+fn a_tool_of_its_own_reaches_what_it_requires_and_the_agent_has() {
+    let tool = ToolId::parse("web_fetch").unwrap();
+    let rules = rules(&[
+        (SESSION, Action::Allow, "net.fetch", "more.org"),
+        (SESSION, Action::Ask, "web_fetch", "*.org"),
+        (MANIFEST, Action::Deny, "web_fetch", "evil.example.com"),
+    ]);
+    let own = hosts(&["*.example.com", "a.org", "b.org"]);
+    let scope = HostScope::of_tool(&tool, &own, &hosts(&["*.example.com", "*.org"]), &rules);
+    let names = ["a.example.com", "evil.example.com", "a.org", "b.org", "more.org"];
+    check(
+        &scope,
+        &names,
+        expect![[r#"
+        a.example.com: by name
+        evil.example.com: no
+        a.org: no
+        b.org: no
+        more.org: no
+    "#]],
+    );
+    let answered = scope.with_allowed(&[
+        Canonical::Net { host: "a.org".to_owned() },
+        Canonical::Net { host: "evil.example.com".to_owned() },
+        Canonical::Net { host: "elsewhere.net".to_owned() },
+    ]);
+    check(
+        &answered,
+        &[names.as_slice(), &["elsewhere.net"]].concat(),
+        expect![[r#"
+        a.example.com: by name
+        evil.example.com: no
+        a.org: by name
+        b.org: no
+        more.org: no
+        elsewhere.net: no
+    "#]],
+    );
+    let narrowed = HostScope::of_tool(&tool, &own, &hosts(&["a.org"]), &RuleSet::default());
+    check(
+        &narrowed,
+        &["a.org", "b.org", "a.example.com"],
+        expect![[r#"
+        a.org: by name
+        b.org: no
+        a.example.com: no
+    "#]],
+    );
+}

@@ -1,0 +1,152 @@
+//! The rules that «always» adds for a call that someone was asked about: wide enough that the question is not put again
+//! for a call of the same kind, and no wider than can be read at a glance. Nothing is added here.
+
+use haft_contract::{Command, Variables};
+
+use crate::access::Canonical;
+use crate::decide::{Question, Remedy, judge};
+use crate::explain::SUGGESTION_BYTES_MAX;
+use crate::pattern::escape;
+use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::rule_set::RuleSet;
+
+#[cfg(test)]
+mod tests;
+
+/// Most rules that one answer adds; who is shown more agrees unread.
+pub const LASTING_RULES_MAX: usize = 20;
+
+/// A program with subcommands, each as good as a command of its own.
+struct Family {
+    program: &'static str,
+    /// Subcommands that have subcommands, or names of things to run, themselves.
+    deeper: &'static [&'static str],
+    /// Subcommands that destroy, publish or run whatever they are given. A rule names these with all arguments.
+    exact: &'static [&'static str],
+}
+
+const fn family(
+    program: &'static str,
+    deeper: &'static [&'static str],
+    exact: &'static [&'static str],
+) -> Family {
+    Family { program, deeper, exact }
+}
+
+/// The programs whose subcommand is allowed with whatever follows. Every other program is allowed with the very
+/// arguments that were shown: after `rm`, `sudo`, `sh`, `python` or `env`, arguments are everything.
+#[rustfmt::skip]
+const FAMILIES: &[Family] = &[
+    family("bundle", &[], &["exec"]),
+    family("cargo", &[], &["install", "login", "owner", "publish", "uninstall", "yank"]),
+    family("docker", &["builder", "buildx", "compose", "container", "image", "network", "system", "volume"],
+        &["exec", "run"]),
+    family("dotnet", &["nuget", "tool"], &["exec"]),
+    family("gh", &["issue", "pr", "release", "repo", "run", "workflow"],
+        &["alias", "api", "auth", "codespace", "extension", "secret", "ssh-key"]),
+    family("git", &["bundle", "notes", "remote", "stash", "worktree"],
+        // Options of some of these name programs to run, as --upload-pack does.
+        &["archive", "bisect", "clean", "clone", "config", "difftool", "fetch", "filter-branch", "grep", "ls-remote", "mergetool",
+            "pull", "push", "rebase", "reset", "submodule"]),
+    family("go", &["mod", "work"], &["generate", "install", "run", "tool"]),
+    family("gradle", &[], &[]),
+    family("helm", &["repo"], &["delete", "plugin", "uninstall"]),
+    family("just", &[], &[]),
+    family("kubectl", &["config", "rollout"], &["apply", "cp", "delete", "exec", "proxy", "replace", "run"]),
+    family("make", &[], &[]),
+    family("mvn", &[], &[]),
+    family("npm", &["run", "run-script"], &["adduser", "config", "exec", "login", "publish", "token", "x"]),
+    family("pip", &["cache", "index"], &["config", "install", "uninstall"]),
+    family("pip3", &["cache", "index"], &["config", "install", "uninstall"]),
+    family("pnpm", &["run"], &["config", "dlx", "exec", "login", "publish"]),
+    family("podman", &["compose", "container", "image", "network", "system", "volume"], &["exec", "run"]),
+    family("poetry", &[], &["config", "publish", "run"]),
+    family("rustup", &["component", "target", "toolchain"], &["run"]),
+    family("terraform", &["state", "workspace"], &["apply", "console", "destroy", "import"]),
+    family("uv", &["cache", "pip", "python", "tool"], &["run"]),
+    family("yarn", &["run"], &["config", "dlx", "exec", "login", "publish"]),
+];
+
+/// Returns the rules that, added for the session, allow every access of the call that has to ask; none if no rules that
+/// could be added do, or too many were needed.
+///
+/// A line whose commands are not known gives none: the only rule that would help allows every line.
+pub fn lasting_rules(question: &Question<'_>, rules: &RuleSet, variables: &Variables) -> Vec<Rule> {
+    let accesses: Vec<Option<&Canonical>> = match question.accesses {
+        [] => vec![None],
+        accesses => accesses.iter().map(Some).collect(),
+    };
+    let mut added: Vec<Rule> = Vec::new();
+    let mut with_added = rules.clone();
+    for access in accesses {
+        let action = |rules: &RuleSet| judge(question.tool, access, rules).action;
+        if action(&with_added) == Action::Allow {
+            continue;
+        }
+        let found = candidates(question, access, rules).into_iter().find_map(|rule| {
+            let session_rule = (RuleScope::Session, rule.clone());
+            let with_rule =
+                with_added.with_added([session_rule], variables, Conditions::default()).ok()?;
+            (action(&with_rule) == Action::Allow).then_some((rule, with_rule))
+        });
+        let Some((rule, with_rule)) = found else { return Vec::new() };
+        added.push(rule);
+        with_added = with_rule;
+    }
+    if added.len() > LASTING_RULES_MAX { Vec::new() } else { added }
+}
+
+/// Returns what might be added for one access, the most general first.
+fn candidates(question: &Question<'_>, access: Option<&Canonical>, rules: &RuleSet) -> Vec<Rule> {
+    let Some(Remedy::Add(remedy)) = judge(question.tool, access, rules).remedy else {
+        return Vec::new();
+    };
+    match access {
+        Some(Canonical::Shell { command: Command::Unknown(_) }) => Vec::new(),
+        Some(Canonical::Shell { command: Command::Argv(argv) }) => {
+            let patterns = [of_family(argv), exact(argv)].into_iter().flatten();
+            patterns.map(|pattern| Rule { pattern, ..remedy.clone() }).collect()
+        }
+        Some(
+            Canonical::Read { .. }
+            | Canonical::Write { .. }
+            | Canonical::Net { .. }
+            | Canonical::Named { .. },
+        )
+        | None => Some(remedy)
+            .filter(|rule| access.is_none() || rule.pattern != "*")
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// Returns the pattern of the program's subcommand with whatever follows.
+fn of_family(argv: &[String]) -> Option<String> {
+    let (program, arguments) = argv.split_first()?;
+    let family = FAMILIES.iter().find(|family| family.program == program)?;
+    let subcommand = arguments.first().filter(|word| is_plain(word))?.as_str();
+    if family.exact.contains(&subcommand) {
+        return None;
+    }
+    if !family.deeper.contains(&subcommand) {
+        return Some(format!("{program} {subcommand} *"));
+    }
+    let second = arguments.get(1).filter(|word| is_plain(word))?;
+    Some(format!("{program} {subcommand} {second} *"))
+}
+
+/// Returns whether the word can be a subcommand: no option, no path, no assignment, nothing to be escaped.
+fn is_plain(word: &str) -> bool {
+    let is_good = |char: char| char.is_ascii_alphanumeric() || "-_:".contains(char);
+    word.starts_with(|first: char| first.is_ascii_alphanumeric()) && word.chars().all(is_good)
+}
+
+/// Returns the pattern of this command and no other; `None` where it cannot be spelled, or is too long to be read.
+fn exact(argv: &[String]) -> Option<String> {
+    if argv.is_empty() || argv.iter().any(String::is_empty) {
+        return None;
+    }
+    let mut words: Vec<String> = argv.iter().map(|word| escape(word)).collect();
+    words.push("$".to_owned());
+    Some(words.join(" ")).filter(|pattern| pattern.len() <= SUGGESTION_BYTES_MAX)
+}

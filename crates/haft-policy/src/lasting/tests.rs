@@ -1,0 +1,156 @@
+//! What «always» would add, and that it is enough and no more.
+
+use expect_test::{Expect, expect};
+use haft_contract::{Command, ToolId, Variables};
+
+use super::{FAMILIES, LASTING_RULES_MAX, is_plain, lasting_rules};
+use crate::access::{Canonical, PathSubject};
+use crate::decide::{Question, decide};
+use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::rule_set::RuleSet;
+
+fn run(line: &str) -> Canonical {
+    let argv = line.split(' ').map(str::to_owned).collect();
+    Canonical::Shell { command: Command::Argv(argv) }
+}
+
+fn rules(rules: &[(RuleScope, &str, &str, Action)]) -> RuleSet {
+    let rules = rules.iter().map(|(scope, permission, pattern, action)| {
+        (*scope, Rule::new(*permission, *pattern, *action))
+    });
+    RuleSet::compile(rules, &Variables::default(), Conditions::default()).unwrap()
+}
+
+fn lasting(tool: &str, accesses: &[Canonical], rules: &RuleSet) -> Vec<Rule> {
+    let tool = ToolId::parse(tool).unwrap();
+    lasting_rules(&Question { tool: &tool, accesses }, rules, &Variables::default())
+}
+
+/// Shows what would be added, after checking that it helps.
+#[track_caller]
+fn check(tool: &str, accesses: &[Canonical], rules: &RuleSet, expected: Expect) {
+    let added = lasting(tool, accesses, rules);
+    let shown: Vec<String> = added.iter().map(ToString::to_string).collect();
+    expected.assert_eq(&shown.join("\n"));
+    if !added.is_empty() {
+        let added = added.into_iter().map(|rule| (RuleScope::Session, rule));
+        let rules = rules.with_added(added, &Variables::default(), Conditions::default()).unwrap();
+        let tool = ToolId::parse(tool).unwrap();
+        assert_eq!(decide(&Question { tool: &tool, accesses }, &rules).action, Action::Allow);
+    }
+}
+
+#[test]
+fn subcommands_of_families_are_allowed_with_whatever_follows() {
+    let none = RuleSet::default();
+    let check = |line, expected| check("bash", &[run(line)], &none, expected);
+    check("git commit -m x", expect![[r#"allow bash "git commit *""#]]);
+    check("git status", expect![[r#"allow bash "git status *""#]]);
+    check("cargo test -p haft", expect![[r#"allow bash "cargo test *""#]]);
+    check("npm run build --fast", expect![[r#"allow bash "npm run build *""#]]);
+    check("docker compose up -d", expect![[r#"allow bash "docker compose up *""#]]);
+    check("make all", expect![[r#"allow bash "make all *""#]]);
+}
+
+#[test]
+fn everything_else_is_allowed_as_it_was_shown() {
+    let none = RuleSet::default();
+    let check = |line, expected| check("bash", &[run(line)], &none, expected);
+    check("rm -rf build", expect![[r#"allow bash "rm -rf build $""#]]);
+    check("sudo git status", expect![[r#"allow bash "sudo git status $""#]]);
+    check("python3 -c x=1", expect![[r#"allow bash "python3 -c x=1 $""#]]);
+    check("git push origin", expect![[r#"allow bash "git push origin $""#]]);
+    check("git -C x commit", expect![[r#"allow bash "git -C x commit $""#]]);
+    check("git", expect![[r#"allow bash "git $""#]]);
+    check("npm run", expect![[r#"allow bash "npm run $""#]]);
+    check("/usr/bin/git status", expect![[r#"allow bash "/usr/bin/git status $""#]]);
+    check("make SHELL=/bin/x", expect![[r#"allow bash "make SHELL=/bin/x $""#]]);
+    check("echo $ a*", expect![[r#"allow bash "echo [$] a[*] $""#]]);
+    check("echo a $", expect![[r#"allow bash "echo a [$] $""#]]);
+}
+
+#[test]
+fn an_exact_rule_allows_no_argument_more() {
+    let none = RuleSet::default();
+    let added = lasting("bash", &[run("rm -rf build")], &none);
+    let added = added.into_iter().map(|rule| (RuleScope::Session, rule));
+    let rules = none.with_added(added, &Variables::default(), Conditions::default()).unwrap();
+    let action = |line: &str| {
+        let tool = ToolId::parse("bash").unwrap();
+        decide(&Question { tool: &tool, accesses: &[run(line)] }, &rules).action
+    };
+    assert_eq!(action("rm -rf build"), Action::Allow);
+    assert_eq!(action("rm -rf build /"), Action::Ask);
+    assert_eq!(action("rm -rf"), Action::Ask);
+}
+
+#[test]
+fn each_access_that_asks_gets_a_rule_once() {
+    let rules = rules(&[(RuleScope::Project, "bash", "ls *", Action::Allow)]);
+    let accesses =
+        [run("ls"), run("git add a"), run("rm a"), run("git add b"), run("git commit -m x")];
+    check(
+        "bash",
+        &accesses,
+        &rules,
+        expect![[r#"
+            allow bash "git add *"
+            allow bash "rm a $"
+            allow bash "git commit *""#]],
+    );
+    let write = Canonical::Write { path: PathSubject::outside("/data/x y") };
+    check(
+        "bash",
+        &[run("git log"), write],
+        &RuleSet::default(),
+        expect![[r#"
+            allow bash "git log *"
+            allow fs.write "/data/x y""#]],
+    );
+    check("mail", &[], &RuleSet::default(), expect![[r#"allow mail "*""#]]);
+}
+
+#[test]
+fn where_no_rule_helps_none_is_offered() {
+    let none = RuleSet::default();
+    let line = || Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) };
+    check("bash", &[line()], &none, expect![""]);
+    check("bash", &[run("git log"), line()], &none, expect![""]);
+    check("bash", &[run(&format!("echo {}", "x".repeat(300)))], &none, expect![""]);
+    let argv = vec!["echo".to_owned(), String::new()];
+    check("bash", &[Canonical::Shell { command: Command::Argv(argv) }], &none, expect![""]);
+    let pinned = rules(&[(RuleScope::Manifest, "bash", "git push *", Action::Deny)]);
+    check("bash", &[run("git push")], &pinned, expect![""]);
+    let asked = rules(&[(RuleScope::Session, "bash", "git log --all $", Action::Ask)]);
+    check("bash", &[run("git log --all")], &asked, expect![""]);
+}
+
+#[test]
+fn a_wide_rule_that_would_not_win_gives_way_to_the_exact_one() {
+    let asked = rules(&[(RuleScope::Project, "bash", "git log --al", Action::Ask)]);
+    check("bash", &[run("git log --al")], &asked, expect![[r#"allow bash "git log --al $""#]]);
+}
+
+#[test]
+fn rules_that_nobody_would_read_are_not_offered() {
+    let rule_count = |count: usize| {
+        let accesses: Vec<_> = (0..count).map(|number| run(&format!("rm {number}"))).collect();
+        lasting("bash", &accesses, &RuleSet::default()).len()
+    };
+    assert_eq!(rule_count(LASTING_RULES_MAX), LASTING_RULES_MAX);
+    assert_eq!(rule_count(LASTING_RULES_MAX + 1), 0);
+}
+
+#[test]
+fn families_are_sorted_and_their_words_are_words() {
+    assert!(FAMILIES.is_sorted_by_key(|family| family.program));
+    for family in FAMILIES {
+        let words = family.deeper.iter().chain(family.exact);
+        assert!(words.clone().all(|word| is_plain(word)), "{}", family.program);
+        assert!(
+            family.deeper.iter().all(|word| !family.exact.contains(word)),
+            "{}",
+            family.program
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Which words speak of the network: the lists of the network guard, and one simple command against them. How a line is
+//! cut into commands is not known here.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use haft_contract::ErrorCode;
+
+use super::{NetworkGuard, NetworkRefusal};
+
+/// Programs that exist to use the network.
+const STANDARD_PROGRAMS: &[&str] = &["curl", "wget", "npm", "bun", "pip"];
+/// Further programs of the long list.
+#[rustfmt::skip]
+const STRICT_PROGRAMS: &[&str] = &[
+    "ssh", "scp", "sftp", "ftp", "telnet",
+    "nc", "netcat", "ping", "traceroute", "dig", "nslookup", "nmap", "openssl",
+    "pip3", "pnpm", "yarn", "apt", "apt-get", "brew", "cargo", "go", "gem",
+    "hg", "svn", "powershell", "pwsh",
+];
+
+const STANDARD_SCHEMES: &[&str] = &["http://", "https://"];
+/// How words begin that the long list takes for the name of something elsewhere.
+const STRICT_BEGINNINGS: &[&str] = &["www.", "git@"];
+const PROXY_OPTION: &str = "--proxy";
+const PROXY_VARIABLES: &[&str] = &["http_proxy", "https_proxy"];
+
+/// Subcommands of git that talk to a remote.
+const GIT_REMOTE_SUBCOMMANDS: &[&str] = &["push", "pull", "fetch", "clone", "remote"];
+/// Options of git itself whose value is the next word.
+const GIT_OPTIONS_WITH_VALUE: &[&str] = &[
+    "-C",
+    "-c",
+    "--attr-source",
+    "--config-env",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
+
+/// Judges a simple command without anything in front of it.
+pub(super) fn refused_argv(guard: NetworkGuard, argv: &[String]) -> Option<NetworkRefusal> {
+    let (program, arguments) = argv.split_first()?;
+    refused_program(guard, program)
+        .or_else(|| argv.iter().find_map(|word| refused_argument(guard, word)))
+        .or_else(|| refused_git(program, arguments))
+}
+
+/// Judges the assignments in front of a simple command.
+pub(super) fn refused_assignment(guard: NetworkGuard, words: &[String]) -> Option<NetworkRefusal> {
+    let mut assignments = words.iter().take_while(|word| is_assignment(word));
+    match guard {
+        NetworkGuard::Kernel | NetworkGuard::Standard => None,
+        NetworkGuard::Strict => assignments.find_map(|word| refused_argument(guard, word)),
+    }
+}
+
+/// Judges one word by how it begins, and for the long list by what it is.
+pub(super) fn refused_word(guard: NetworkGuard, word: &str) -> Option<NetworkRefusal> {
+    let scheme = STANDARD_SCHEMES.iter().find(|scheme| word.starts_with(**scheme));
+    if let Some(scheme) = scheme {
+        return Some(refusal(format!("the command names a URL ({scheme}…)"), "leave it out"));
+    }
+    match guard {
+        NetworkGuard::Kernel | NetworkGuard::Standard => None,
+        NetworkGuard::Strict => refused_strictly(word),
+    }
+}
+
+/// The short list judges an argument by how it begins, the long one every word in it.
+fn refused_argument(guard: NetworkGuard, argument: &str) -> Option<NetworkRefusal> {
+    let is_separator = |char: char| char.is_whitespace() || "\"'`;|()<>=,{}".contains(char);
+    refused_word(guard, argument).or_else(|| match guard {
+        NetworkGuard::Kernel | NetworkGuard::Standard => None,
+        NetworkGuard::Strict => {
+            argument.split(is_separator).find_map(|word| refused_word(guard, word))
+        }
+    })
+}
+
+fn refused_strictly(word: &str) -> Option<NetworkRefusal> {
+    let found = if begins_with_scheme(word)
+        || STRICT_BEGINNINGS.iter().any(|beginning| word.starts_with(beginning))
+    {
+        "the name of something elsewhere"
+    } else if is_address(word) {
+        "an address"
+    } else if is_proxy_setting(word) {
+        "a proxy setting"
+    } else {
+        return None;
+    };
+    Some(refusal(format!("the command holds {found} ({word:?})"), "leave it out"))
+}
+
+fn refused_program(guard: NetworkGuard, program: &str) -> Option<NetworkRefusal> {
+    let name = base_name(program);
+    let is_listed = match guard {
+        NetworkGuard::Kernel => false,
+        NetworkGuard::Standard => STANDARD_PROGRAMS.contains(&name),
+        NetworkGuard::Strict => [STANDARD_PROGRAMS, STRICT_PROGRAMS].concat().contains(&name),
+    };
+    is_listed.then(|| NetworkRefusal {
+        code: ErrorCode::NetworkDisabled,
+        message: format!(
+            "{name} uses the network, which is off; work offline, or ask for the network to be \
+             allowed"
+        ),
+    })
+}
+
+fn refused_git(program: &str, arguments: &[String]) -> Option<NetworkRefusal> {
+    let word = git_subcommand(arguments).filter(|_| base_name(program) == "git")?;
+    GIT_REMOTE_SUBCOMMANDS.contains(&word).then(|| NetworkRefusal {
+        code: ErrorCode::GitRemoteDisabled,
+        message: format!(
+            "git with {word:?} talks to a remote, and the network is off; use local git commands, or \
+             ask for the network to be allowed"
+        ),
+    })
+}
+
+/// Returns the first of git's arguments that is no option of git itself. An empty word stands for something that is not
+/// known before the line runs, and most often for nothing.
+pub fn git_subcommand(arguments: &[String]) -> Option<&str> {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if GIT_OPTIONS_WITH_VALUE.contains(&word.as_str()) {
+            words.next();
+        } else if !word.is_empty() && !word.starts_with('-') {
+            return Some(word);
+        }
+    }
+    None
+}
+
+fn refusal(found: String, next: &str) -> NetworkRefusal {
+    NetworkRefusal {
+        code: ErrorCode::NetworkDisabled,
+        message: format!(
+            "{found} and the network is off; {next}, or ask for the network to be allowed"
+        ),
+    }
+}
+
+/// Returns whether the word begins as a URL of any scheme does.
+fn begins_with_scheme(word: &str) -> bool {
+    word.split_once("://").is_some_and(|(scheme, _)| {
+        let is_good = |char: char| char.is_ascii_alphanumeric() || "+-.".contains(char);
+        scheme.chars().all(is_good)
+    })
+}
+
+/// Returns whether the word begins with an IP address, a port and a path behind it or not. Of addresses with colons only
+/// those in brackets and `::1` count: `a::b` is one as well, and most often a name in a program.
+fn is_address(word: &str) -> bool {
+    let host = word.split('/').next().unwrap_or(word);
+    let (name, port) = host.split_once(':').unwrap_or((host, "0"));
+    let is_port = port.parse::<u16>().is_ok();
+    (name.parse::<Ipv4Addr>().is_ok() && is_port)
+        || host.parse::<SocketAddr>().is_ok()
+        || bracketed(host).is_some_and(|inner| inner.parse::<IpAddr>().is_ok())
+        || host == "::1"
+}
+
+fn bracketed(host: &str) -> Option<&str> {
+    host.strip_prefix('[')?.strip_suffix(']')
+}
+
+fn is_proxy_setting(word: &str) -> bool {
+    word.starts_with(PROXY_OPTION)
+        || PROXY_VARIABLES.iter().any(|variable| word.eq_ignore_ascii_case(variable))
+}
+
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+pub(super) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        !name.is_empty() && name.trim_end_matches('+').chars().all(is_name)
+    })
+}
