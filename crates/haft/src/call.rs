@@ -6,6 +6,8 @@ use haft_contract::{ProgressSink, Scope};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::ask::Asker;
+
 /// One invocation of a tool with an input, not yet checked in any way.
 #[derive(Clone)]
 pub struct Call {
@@ -21,6 +23,8 @@ pub struct Call {
     pub cancellation: CancellationToken,
     /// Takes reports of progress.
     pub progress: Arc<dyn ProgressSink>,
+    /// Asks whoever is behind this very call, instead of whoever is behind the session.
+    pub asker: Option<Arc<dyn Asker>>,
 }
 
 /// A place inside a run.
@@ -50,6 +54,7 @@ impl Call {
             driver_call_id: None,
             cancellation: CancellationToken::new(),
             progress: Arc::new(()),
+            asker: None,
         }
     }
 }

@@ -13,6 +13,8 @@ use haft_sandbox::{Change, Expected, Root, Stamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::roots::{Roots, file_kind, path_error};
+use crate::runtime::Shared;
+use crate::sandbox::Sandbox;
 use crate::sidecar::Sidecars;
 
 /// The index of the sidecar directory in a [`FilePath`], after every workspace root.
@@ -89,12 +91,20 @@ pub(crate) struct GrantedFs {
     pub(crate) reads_sidecars: bool,
     /// Cancelled when the call is to stop; from then on nothing is changed.
     pub(crate) stop: CancellationToken,
+    /// What is kept from every call.
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl GrantedFs {
+    fn sandbox(&self) -> &Sandbox {
+        &self.shared.parts.sandbox
+    }
+
     fn may_read(&self, path: &FilePath) -> bool {
         match self.territory.subject(path) {
-            Some(subject) => self.grant.permits_read(&subject),
+            Some(subject) => {
+                self.grant.permits_read(&subject) && self.sandbox().check_read(&subject).is_ok()
+            }
             None => self.reads_sidecars,
         }
     }
@@ -102,7 +112,9 @@ impl GrantedFs {
     fn may_write(&self, path: &FilePath) -> bool {
         self.territory.subject(path).is_some_and(|subject| {
             let declared = |place: &PathBuf| subject.absolute.starts_with(place);
-            self.changes_beneath.iter().any(declared) && self.grant.permits_write(&subject)
+            self.changes_beneath.iter().any(declared)
+                && self.grant.permits_write(&subject)
+                && self.sandbox().check_write(&subject).is_ok()
         })
     }
 
@@ -127,6 +139,7 @@ impl Fs for GrantedFs {
         let root = self.territory.root(path)?;
         let opened =
             root.open_file(path.relative()).map_err(|err| path_error(path.display(), &err))?;
+        self.sandbox().check_links(&opened)?;
         Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
     }
 
@@ -134,6 +147,7 @@ impl Fs for GrantedFs {
         self.require(self.may_read(path), "reading", path)?;
         let opened = self.territory.root(path)?.open_seen_file(path.relative());
         let opened = opened.map_err(|err| path_error(path.display(), &err))?;
+        self.sandbox().check_links(&opened)?;
         Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
     }
 

@@ -14,14 +14,17 @@
 mod ask;
 mod call;
 mod clock;
+mod explain;
 mod files;
 mod input_schema;
 pub mod limits;
 mod pipeline;
+mod project;
 mod registry;
 mod roots;
 mod run;
 mod runtime;
+mod sandbox;
 mod session;
 mod shell;
 mod sidecar;
@@ -29,8 +32,10 @@ mod suggestion;
 mod watchdog;
 
 pub use call::{Call, Place};
+pub use explain::{AccessExplanation, Explanation};
 pub use run::{Run, RunError};
 pub use runtime::{Limits, Runtime, RuntimeError, RuntimeParts};
+pub use sandbox::{Confine, Sandbox};
 pub use session::{Session, SessionOptions};
 
 pub use registry::{Registry, RegistryError};
@@ -38,4 +43,5 @@ pub use roots::{Roots, RootsError};
 
 pub use ask::{Answer, Ask, Asker, Headless};
 pub use clock::{Clock, SystemClock};
-pub use watchdog::{Verdict, Watchdog, WatchedCall};
+pub use project::ProjectRules;
+pub use watchdog::{ProgramWatchdog, ReferenceWatchdog, Verdict, Watchdog, WatchedCall};

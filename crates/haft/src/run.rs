@@ -8,6 +8,7 @@ use haft_journal::{AttemptState, JournalError, NewRun};
 use tokio::sync::OnceCell;
 
 use crate::call::{Call, Place};
+use crate::explain::Explanation;
 use crate::pipeline;
 use crate::session::SessionState;
 
@@ -87,6 +88,13 @@ impl Run {
         passed.unwrap_or_else(|err| {
             Err(if err.is_panic() { RunError::Panicked } else { RunError::ShutDown })
         })
+    }
+}
+
+impl Run {
+    /// Says what would become of a call, without executing or recording it.
+    pub(crate) async fn rehearse(&self, call: Call) -> Result<Explanation, RunError> {
+        pipeline::rehearse(call, &self.state).await
     }
 }
 

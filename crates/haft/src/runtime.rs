@@ -8,13 +8,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_contract::{Contract, RequirementSet, RunId, ScopeError, ToolId, Variables};
 use haft_journal::Journal;
-use haft_policy::{Capabilities, PatternError, Rule, RuleErrors, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{
+    Canonical, Capabilities, Conditions, NetworkGuard, PatternError, Rule, RuleErrors, RuleScope,
+};
+use haft_sandbox::{Launcher, Network};
+use tokio::sync::OnceCell;
 
 use crate::clock::Clock;
+use crate::project::{ProjectAdditions, ProjectRules};
 use crate::registry::Registry;
 use crate::roots::Roots;
 use crate::run::Attempts;
+use crate::sandbox::{Confine, Sandbox};
 use crate::session::{Session, SessionOptions};
 use crate::watchdog::Watchdog;
 
@@ -37,10 +42,17 @@ pub struct RuntimeParts {
     pub limits: Limits,
     /// Whether commands get the ordinary network.
     pub allow_network: bool,
+    /// How long the list of names is that keeps commands from trying the network while it is off.
+    pub network_guard: NetworkGuard,
+    /// Keeps what is answered with «always for this project»; without it, such an answer holds
+    /// as long as the runtime does.
+    pub project_rules: Option<Arc<dyn ProjectRules>>,
     /// Hooks before execution, in order.
     pub watchdogs: Vec<Arc<dyn Watchdog>>,
     /// Starts processes.
     pub launcher: Launcher,
+    /// What confines them, and what is kept from tools as well.
+    pub sandbox: Sandbox,
     /// The environment of commands: exactly this and the call's keys.
     pub environment: Vec<(OsString, OsString)>,
     /// Where sessions keep what was cut out of long outputs.
@@ -92,6 +104,12 @@ pub(crate) struct Shared {
     pub(crate) parts: RuntimeParts,
     // Of all tools and the manifest together: what lies outside of this lies outside for every call.
     pub(crate) effective: Capabilities,
+    // Of the manifest alone: the hosts among it are for the tools that run commands.
+    pub(crate) agent: Capabilities,
+    pub(crate) project: ProjectAdditions,
+    // What rules may depend on, found out with the first call that runs a command: most sessions start quickly and
+    // run none.
+    conditions: OnceCell<Conditions>,
     // Each tool's own, compiled at its first call.
     own: BTreeMap<ToolId, OnceLock<Capabilities>>,
     // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
@@ -100,6 +118,30 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Returns what is known of the place where calls run.
+    pub(crate) fn conditions(&self) -> Conditions {
+        self.conditions.get().copied().unwrap_or_default()
+    }
+
+    /// Finds out what rules may depend on, if one of the accesses runs a command.
+    pub(crate) async fn learn_conditions(&self, accesses: &[Canonical]) {
+        let runs_commands = |access: &Canonical| matches!(access, Canonical::Shell { .. });
+        if accesses.iter().any(runs_commands) {
+            self.conditions.get_or_init(|| self.find_conditions()).await;
+        }
+    }
+
+    async fn find_conditions(&self) -> Conditions {
+        if self.parts.sandbox.confine == Confine::UnsafeNever {
+            return Conditions::default();
+        }
+        let network = if self.parts.allow_network { Network::Host } else { Network::Loopback };
+        let mechanisms = self.parts.sandbox.mechanisms;
+        let enforceable = self.parts.launcher.enforceable(network, mechanisms).await;
+        // What cannot be found out is refused when it is tried.
+        Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
+    }
+
     /// Returns the counters of a run, the same to everybody.
     pub(crate) fn attempts_of(&self, run: &RunId) -> Arc<Attempts> {
         let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +171,12 @@ impl Shared {
 impl Runtime {
     /// Returns a runtime of these parts; rules and requirements are checked here, not at the first call.
     pub fn new(parts: RuntimeParts) -> Result<Self, RuntimeError> {
-        haft_policy::RuleSet::compile(parts.rules.iter().cloned(), &parts.variables)?;
+        haft_policy::RuleSet::compile(
+            parts.rules.iter().cloned(),
+            &parts.variables,
+            Conditions::default(),
+        )?;
+        let agent = Capabilities::compile(&parts.requires, &parts.variables)?;
         let requires = parts.requires.clone().union(&parts.registry.requires());
         let effective = Capabilities::compile(&requires, &parts.variables)?;
         let own = parts
@@ -137,7 +184,16 @@ impl Runtime {
             .contracts()
             .map(|contract| (contract.id.clone(), OnceLock::new()))
             .collect();
-        Ok(Self { shared: Arc::new(Shared { parts, effective, own, attempts: Mutex::default() }) })
+        let shared = Shared {
+            parts,
+            effective,
+            agent,
+            project: ProjectAdditions::default(),
+            conditions: OnceCell::new(),
+            own,
+            attempts: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Returns the tools on offer.

@@ -5,13 +5,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{RunId, Todo, TodoStore};
-use haft_policy::{Rule, RuleScope, RuleSet};
+use haft_policy::{Conditions, Rule, RuleSet};
+use serde_json::Value;
+use tokio::sync::MutexGuard;
 
 use crate::ask::{Asker, Headless};
+use crate::call::Call;
+use crate::explain::Explanation;
 use crate::files::Territory;
-use crate::run::Run;
+use crate::run::{Run, RunError};
 use crate::runtime::{RuntimeError, Shared};
 use crate::sidecar::Sidecars;
+use rules::SessionRules;
+
+mod rules;
 
 /// What a front end says of itself when it opens a session.
 pub struct SessionOptions {
@@ -48,7 +55,10 @@ pub(crate) struct SessionState {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: String,
     pub(crate) front_end: String,
-    pub(crate) rules: RuleSet,
+    pub(crate) rules: SessionRules,
+    // Held by the call whose question is before the person, so that there is one at a time; every other call that has a
+    // question waits for it.
+    asking: tokio::sync::Mutex<()>,
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) todos: Arc<SessionTodos>,
     pub(crate) sidecars: Arc<Sidecars>,
@@ -62,9 +72,7 @@ impl Session {
         if options.id.starts_with('.') {
             return Err(RuntimeError::SessionName(options.id));
         }
-        let of_session = options.rules.into_iter().map(|rule| (RuleScope::Session, rule));
-        let all = shared.parts.rules.iter().cloned().chain(of_session);
-        let rules = RuleSet::compile(all, &shared.parts.variables)?;
+        let rules = SessionRules::new(&shared, options.rules)?;
         let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
         let territory = Territory::new(shared.parts.roots.clone(), Arc::clone(&sidecars));
         let state = SessionState {
@@ -72,6 +80,7 @@ impl Session {
             id: options.id,
             front_end: options.front_end,
             rules,
+            asking: tokio::sync::Mutex::default(),
             asker: options.asker,
             todos: Arc::default(),
             sidecars,
@@ -83,6 +92,14 @@ impl Session {
     /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on.
     pub fn run(&self, id: RunId) -> Run {
         Run::new(Arc::clone(&self.state), id)
+    }
+
+    /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is
+    /// executed, recorded or asked; watchdogs are consulted.
+    pub async fn explain(&self, tool: &str, input: Value) -> Result<Explanation, RunError> {
+        // The run is never begun, so its name is nobody else's.
+        let run = self.run(RunId::parse("explained")?);
+        run.rehearse(Call::new(tool, input)).await
     }
 
     /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.
@@ -112,6 +129,20 @@ impl Session {
     /// Returns the todo list.
     pub fn todos(&self) -> Vec<Todo> {
         self.state.todos.current()
+    }
+}
+
+impl SessionState {
+    /// Returns the rules that hold now.
+    pub(crate) fn rules(&self) -> RuleSet {
+        let rules = self.rules.current(&self.shared);
+        let conditions = self.shared.conditions();
+        if conditions == Conditions::default() { rules } else { rules.under(conditions) }
+    }
+
+    /// Waits until no question of another call is before the person.
+    pub(crate) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.asking.lock().await
     }
 }
 

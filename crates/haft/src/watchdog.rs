@@ -1,8 +1,18 @@
-//! Hooks that see every call before it executes.
+//! Hooks that see every call before it executes. What they are called with, and that they can only narrow, is settled
+//! here and in the pipeline; two are built in, one that asks a program and one that knows destructive commands.
+
+use std::path::Path;
 
 use haft_contract::{BoxFuture, ToolId};
 use haft_policy::Canonical;
 use serde_json::Value;
+
+mod program;
+mod reference;
+
+pub use program::ProgramWatchdog;
+pub(crate) use program::{ANSWER_BYTES_MAX, COMPLAINT_CHARS_MAX};
+pub use reference::ReferenceWatchdog;
 
 /// What a watchdog sees: a call that is valid, and that capabilities and rules let through.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +25,8 @@ pub struct WatchedCall<'a> {
     pub accesses: &'a [Canonical],
     /// The session.
     pub session: &'a str,
+    /// The workspace root.
+    pub root: &'a Path,
 }
 
 /// What a watchdog says.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use haft_contract::limits::TOOL_ID_CHARS_MAX;
-use haft_contract::{CallId, CallKey, Effect, canonical_json, sha256_hex};
+use haft_contract::{CallId, CallKey, Effect, Scope, canonical_json, sha256_hex};
 use haft_journal::PlannedCall;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::call::Call;
 use crate::registry::Registered;
-use crate::run::{RunError, RunState};
+use crate::run::{Numbered, RunError, RunState};
 
 /// Input and accesses as the journal holds them, each, in bytes; longer ones are stored as size and SHA-256.
 pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
@@ -36,7 +36,31 @@ pub(super) struct Entry {
     started: Instant,
 }
 
-pub(super) async fn arrive(mut call: Call, run: &RunState) -> Result<Arrived, RunError> {
+/// A call whose number is still to be given.
+struct Named {
+    call: Call,
+    found: Option<Arc<Registered>>,
+    tool: String,
+    canonical: String,
+    scope: Scope,
+    first_key: CallKey,
+    started: Instant,
+}
+
+/// Gives the call the next number of its attempt.
+pub(super) async fn arrive(call: Call, run: &RunState) -> Result<Arrived, RunError> {
+    let named = named(call, run)?;
+    let numbered = run.number(&named.scope, named.first_key).await?;
+    Ok(numbered_as(named, numbered, run))
+}
+
+/// Lets the call arrive as if it were the first of its attempt. The journal does not learn of it, so it must not go
+/// further than to be judged.
+pub(super) fn rehearse(call: Call, run: &RunState) -> Result<Arrived, RunError> {
+    Ok(numbered_as(named(call, run)?, Numbered { seq: 1, occurrence: 0 }, run))
+}
+
+fn named(mut call: Call, run: &RunState) -> Result<Named, RunError> {
     let started = Instant::now();
     let parts = &run.session.shared.parts;
     let scope = run.scope(&call.place)?;
@@ -46,10 +70,6 @@ pub(super) async fn arrive(mut call: Call, run: &RunState) -> Result<Arrived, Ru
         call.tool.push('…');
     }
     let found = parts.registry.find(&call.tool).cloned();
-    let suggestions = match &found {
-        Some(_) => Vec::new(),
-        None => parts.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
-    };
     if let Some(Ok(schema)) = found.as_ref().map(|tool| tool.schema()) {
         schema.normalize(&mut call.input);
     }
@@ -57,7 +77,16 @@ pub(super) async fn arrive(mut call: Call, run: &RunState) -> Result<Arrived, Ru
         found.as_ref().map_or_else(|| call.tool.clone(), |tool| tool.contract().id.to_string());
     let canonical = canonical_json(&call.input);
     let first_key = CallKey::first(&scope, &tool, &canonical);
-    let numbered = run.number(&scope, first_key).await?;
+    Ok(Named { call, found, tool, canonical, scope, first_key, started })
+}
+
+fn numbered_as(named: Named, numbered: Numbered, run: &RunState) -> Arrived {
+    let Named { call, found, tool, canonical, scope, first_key, started } = named;
+    let parts = &run.session.shared.parts;
+    let suggestions = match &found {
+        Some(_) => Vec::new(),
+        None => parts.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
+    };
     let entry = Entry {
         id: CallId { scope, seq: numbered.seq },
         effect: found.as_ref().map_or(Effect::Read, |tool| tool.contract().effect),
@@ -69,7 +98,7 @@ pub(super) async fn arrive(mut call: Call, run: &RunState) -> Result<Arrived, Ru
         started,
         tool,
     };
-    Ok(Arrived { call, found, suggestions, entry })
+    Arrived { call, found, suggestions, entry }
 }
 
 impl Arrived {
@@ -89,6 +118,11 @@ impl Entry {
 
     pub(super) fn tool(&self) -> &str {
         &self.tool
+    }
+
+    /// Returns the input as the journal holds it.
+    pub(super) fn recorded_input(&self) -> &str {
+        &self.recorded_input
     }
 
     pub(super) fn effect(&self) -> Effect {

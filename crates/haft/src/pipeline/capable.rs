@@ -1,7 +1,9 @@
 //! The concrete accesses that the input implies lie inside the capabilities of the tool and of the agent.
 
-use haft_contract::{Access, Effect, ErrorCode, ToolError};
-use haft_policy::{Canonical, Capabilities};
+use std::path::{Component, Path, PathBuf};
+
+use haft_contract::{Access, Effect, ErrorCode, FilePath, ToolError};
+use haft_policy::{Canonical, Capabilities, PathSubject};
 
 use super::arrive::bounded;
 use super::panic::contained;
@@ -9,6 +11,7 @@ use super::refusal::Stop;
 use super::validate::Valid;
 use crate::files::Territory;
 use crate::run::RunState;
+use crate::sandbox::Sandbox;
 
 /// A call that stays inside its capabilities, and what it would touch.
 pub(super) struct Capable {
@@ -32,7 +35,8 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
         Ok(declared) => declared,
         Err(err) => return Err(refused(valid, "[]".to_owned(), err)),
     };
-    let (accesses, recorded_accesses) = match canonical(&declared, &run.session.territory) {
+    let ground = Ground { territory: &run.session.territory, sandbox: &shared.parts.sandbox };
+    let (accesses, recorded_accesses) = match ground.canonical(&declared) {
         Ok(judged) => judged,
         Err(err) => return Err(refused(valid, bounded(as_declared(&declared)), err)),
     };
@@ -59,41 +63,113 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
     Ok(Capable { valid, accesses, recorded_accesses, capabilities, only_own_outputs })
 }
 
-/// Resolves the paths of accesses, and says for the journal both how they were spelled and where they lead. Sidecars are
-/// not judged: the session's own outputs are always readable, and a write to one is refused where files are changed.
-fn canonical(
-    declared: &[Access],
-    territory: &Territory,
-) -> Result<(Vec<Canonical>, String), ToolError> {
-    let mut accesses = Vec::with_capacity(declared.len());
-    let mut recorded = Vec::with_capacity(declared.len());
-    for access in declared {
-        let mut record = serde_json::to_value(access).unwrap_or_default();
-        match access {
-            Access::Read { path } | Access::Write { path } => {
-                let place = territory.resolve(path)?.0;
-                if place.display() != path {
-                    record["resolved"] = place.display().into();
+/// What the paths of accesses are resolved and compared with.
+struct Ground<'a> {
+    territory: &'a Territory,
+    sandbox: &'a Sandbox,
+}
+
+impl Ground<'_> {
+    /// Resolves the paths of accesses, and says for the journal both how they were spelled and where they lead. Sidecars
+    /// are not judged: the session's own outputs are always readable, and a write to one is refused where files are
+    /// changed.
+    fn canonical(&self, declared: &[Access]) -> Result<(Vec<Canonical>, String), ToolError> {
+        let runs_commands = declared.iter().any(|access| matches!(access, Access::Shell { .. }));
+        let mut accesses = Vec::with_capacity(declared.len());
+        let mut recorded = Vec::with_capacity(declared.len());
+        for access in declared {
+            let mut record = serde_json::to_value(access).unwrap_or_default();
+            match access {
+                Access::Read { path } | Access::Write { path } => {
+                    let is_write = matches!(access, Access::Write { .. });
+                    let place = match self.territory.resolve(path) {
+                        Ok((place, _)) => Some(place),
+                        Err(err) if runs_commands => self.place_of_command(path, is_write, err)?,
+                        Err(err) => return Err(err),
+                    };
+                    if let Some(place) = place.as_ref().filter(|place| place.display() != path) {
+                        record["resolved"] = place.display().into();
+                    }
+                    let subject = place.and_then(|place| self.territory.subject(&place));
+                    accesses.extend(subject.map(|path| self.judged(path, is_write)).transpose()?);
                 }
-                let is_write = matches!(access, Access::Write { .. });
-                let judged = |path| {
-                    if is_write { Canonical::Write { path } } else { Canonical::Read { path } }
-                };
-                accesses.extend(territory.subject(&place).map(judged));
+                Access::Net { host } => accesses.push(Canonical::Net { host: host.clone() }),
+                Access::Shell { command } => {
+                    accesses.push(Canonical::Shell { command: command.clone() })
+                }
+                Access::Named { name } => accesses.push(Canonical::Named { name: name.clone() }),
+                _ => {
+                    let message = format!("access {access:?} is of a kind that cannot be judged");
+                    return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+                }
             }
-            Access::Net { host } => accesses.push(Canonical::Net { host: host.clone() }),
-            Access::Shell { command } => {
-                accesses.push(Canonical::Shell { command: command.clone() })
+            recorded.push(record);
+        }
+        Ok((accesses, bounded(serde_json::Value::from(recorded).to_string())))
+    }
+
+    /// Refuses what no rule can allow.
+    fn judged(&self, path: PathSubject, is_write: bool) -> Result<Canonical, ToolError> {
+        if is_write {
+            self.sandbox.check_write(&path)?;
+            return Ok(Canonical::Write { path });
+        }
+        self.sandbox.check_read(&path)?;
+        Ok(Canonical::Read { path })
+    }
+
+    /// Returns where a path leads that a command names and that does not resolve now, or nothing if rules have no say
+    /// in it: what the sandbox shows to every command, and what it makes for this one alone.
+    fn place_of_command(
+        &self,
+        path: &str,
+        is_write: bool,
+        err: ToolError,
+    ) -> Result<Option<FilePath>, ToolError> {
+        let Some(lexical) = without_parents(path) else { return Err(err) };
+        if err.code == ErrorCode::PathInvalid {
+            // A directory on the way may be made by the same line, before the path is used.
+            return self
+                .territory
+                .resolve(&lexical.to_string_lossy())
+                .map(|(place, _)| Some(place));
+        }
+        if !lexical.is_absolute() {
+            return Err(err);
+        }
+        self.sandbox.check_read(&PathSubject::outside(lexical.clone()))?;
+        let is_private = self.sandbox.is_private(&lexical);
+        let is_shown = !is_write && self.sandbox.shows(&lexical);
+        if is_private || is_shown {
+            return Ok(None);
+        }
+        let verb = if is_write { "change" } else { "read" };
+        Err(ToolError {
+            message: format!("the command would {verb} what is not its own: {}", err.message),
+            ..err
+        })
+    }
+}
+
+/// Takes `..` out of a path by its spelling alone; nothing if it climbs above where it starts.
+fn without_parents(path: &str) -> Option<PathBuf> {
+    let mut lexical = PathBuf::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::ParentDir => {
+                let is_named =
+                    matches!(lexical.components().next_back(), Some(Component::Normal(_)));
+                if !is_named || !lexical.pop() {
+                    return None;
+                }
             }
-            Access::Named { name } => accesses.push(Canonical::Named { name: name.clone() }),
-            _ => {
-                let message = format!("access {access:?} is of a kind that cannot be judged");
-                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                lexical.push(component);
             }
         }
-        recorded.push(record);
     }
-    Ok((accesses, bounded(serde_json::Value::from(recorded).to_string())))
+    Some(lexical)
 }
 
 fn as_declared(declared: &[Access]) -> String {

@@ -139,7 +139,7 @@ fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
     let contract = valid.contract();
     let territory = &run.session.territory;
     let shell = CallShell {
-        launcher: parts.launcher.clone(),
+        hosts: Arc::clone(watched.hosts()),
         territory: territory.clone(),
         sidecars: Arc::clone(&run.session.sidecars),
         progress: Arc::clone(&call.progress),
@@ -188,6 +188,7 @@ fn granted_fs(watched: &Watched, run: &RunState, stop: &CancellationToken) -> Gr
         changes_beneath: changed.collect(),
         reads_sidecars: !capable.valid().contract().requires.fs.read.is_empty(),
         stop: stop.clone(),
+        shared: Arc::clone(&run.session.shared),
     }
 }
 

@@ -4,6 +4,7 @@
 //! stage that is skipped does not compile: [`execute`](execute::execute) needs an intent, an intent needs a call that
 //! watchdogs let through, and so on up to the call as it arrived.
 
+mod approve;
 mod arrive;
 mod capable;
 mod execute;
@@ -12,6 +13,7 @@ mod panic;
 mod permit;
 mod record;
 mod refusal;
+mod rehearse;
 mod truncate;
 mod validate;
 mod watch;
@@ -19,6 +21,7 @@ mod watch;
 pub(crate) use arrive::RECORDED_BYTES_MAX;
 pub(crate) use execute::STOP_MS;
 use haft_contract::Envelope;
+pub(crate) use rehearse::rehearse;
 pub(crate) use truncate::ERROR_BYTES_MAX;
 
 use crate::call::Call;
@@ -38,6 +41,7 @@ pub(crate) async fn pass(call: Call, run: &RunState) -> Result<Envelope, RunErro
 async fn admit_and_execute(arrived: arrive::Arrived, run: &RunState) -> Result<Envelope, Stop> {
     let valid = validate::validate(arrived)?;
     let capable = capable::capable(valid, run)?;
+    run.session.shared.learn_conditions(capable.accesses()).await;
     let permitted = permit::permit(capable, run)?;
     let watched = watch::watch(permitted, run).await?;
     let intended = intend::intend(watched, run).await?;

@@ -60,7 +60,12 @@ pub(super) fn bytes_max(contract: &Contract, limits: &Limits) -> usize {
 
 fn apply(output: Output, metadata: &mut Metadata, watched: &Watched, run: &RunState) -> Value {
     metadata.exit_code = output.exit_code;
-    metadata.enforced = output.enforced;
+    if let Some(confined) = output.confined {
+        metadata.enforced = Some(confined.enforced);
+        metadata.connections = confined.connections;
+        metadata.connections_unlisted = confined.connections_unlisted;
+        metadata.undone = confined.undone;
+    }
     let cut = cut(output.body, watched, run);
     metadata.truncated = cut.truncated;
     metadata.output_path = cut.output_path;

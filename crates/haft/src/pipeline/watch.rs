@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use haft_contract::ErrorCode;
-use haft_policy::Grant;
+use haft_policy::{Grant, HostScope};
 
+use super::approve::approve;
 use super::capable::Capable;
 use super::panic::Contained;
-use super::permit::Permitted;
+use super::permit::{self, Permitted};
 use super::refusal::Stop;
-use crate::ask::{Answer, Ask};
 use crate::run::RunState;
 use crate::watchdog::{Verdict, WatchedCall};
 
@@ -17,74 +17,78 @@ use crate::watchdog::{Verdict, WatchedCall};
 pub(super) struct Watched {
     capable: Capable,
     grant: Arc<Grant>,
+    hosts: Arc<HostScope>,
+}
+
+/// Why a call does not pass the watchdogs.
+pub(super) enum Objection {
+    /// One of them denies it, or failed.
+    Denied(String),
+    /// It was cancelled while they judged it.
+    Cancelled,
 }
 
 pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watched, Stop> {
-    let (capable, ask) = permitted.into_parts();
-    let mut reasons: Vec<String> = ask.into_iter().collect();
-    for watchdog in &run.session.shared.parts.watchdogs {
+    let (capable, of_rules) = permitted.into_parts();
+    let of_watchdogs = match consult(&capable, run).await {
+        Ok(reasons) => reasons,
+        Err(Objection::Denied(reason)) => {
+            return Err(capable.refuse(ErrorCode::WatchdogDenied, reason));
+        }
+        Err(Objection::Cancelled) => return Err(cancelled(capable)),
+    };
+    let capable = if of_rules.is_empty() && of_watchdogs.is_empty() {
+        capable
+    } else {
+        approve(capable, of_watchdogs, run).await?
+    };
+    if capable.valid().call().cancellation.is_cancelled() {
+        return Err(cancelled(capable));
+    }
+    let rules = run.session.rules();
+    let tool = &capable.valid().contract().id;
+    let grant = Grant::of_call(tool, capable.capabilities(), &rules);
+    let hosts = permit::hosts(&capable, &rules, run);
+    Ok(Watched {
+        grant: Arc::new(grant.with_allowed(capable.accesses())),
+        hosts: Arc::new(hosts.with_allowed(capable.accesses())),
+        capable,
+    })
+}
+
+/// Returns why watchdogs want a person asked; nothing if all of them let the call pass.
+pub(super) async fn consult(capable: &Capable, run: &RunState) -> Result<Vec<String>, Objection> {
+    let parts = &run.session.shared.parts;
+    let mut reasons = Vec::new();
+    for watchdog in &parts.watchdogs {
         let watched = WatchedCall {
             tool: &capable.valid().contract().id,
             input: &capable.valid().call().input,
             accesses: capable.accesses(),
             session: &run.session.id,
+            root: parts.roots.workspace(),
         };
         let judged = Contained(Box::pin(async move { watchdog.judge(watched).await }));
-        let verdict = unless_cancelled(&capable, judged).await;
-        match verdict {
+        match unless_cancelled(capable, judged).await {
             Some(Ok(Verdict::Allow)) => {}
             Some(Ok(Verdict::Ask(reason))) => reasons.push(reason),
-            Some(Ok(Verdict::Deny(reason))) => {
-                return Err(capable.refuse(ErrorCode::WatchdogDenied, reason));
-            }
+            Some(Ok(Verdict::Deny(reason))) => return Err(Objection::Denied(reason)),
             // A watchdog that fails has not allowed anything.
             Some(Err(panic)) => {
                 let message = format!("the watchdog failed, so the call is denied: {panic}");
-                return Err(capable.refuse(ErrorCode::WatchdogDenied, message));
+                return Err(Objection::Denied(message));
             }
-            None => return Err(cancelled(capable)),
+            None => return Err(Objection::Cancelled),
         }
     }
-    let capable =
-        if reasons.is_empty() { capable } else { ask_once(capable, reasons, run).await? };
-    if capable.valid().call().cancellation.is_cancelled() {
-        return Err(cancelled(capable));
-    }
-    let tool = &capable.valid().contract().id;
-    let grant = Grant::of_call(tool, capable.capabilities(), &run.session.rules)
-        .with_allowed(capable.accesses());
-    Ok(Watched { grant: Arc::new(grant), capable })
-}
-
-async fn ask_once(capable: Capable, reasons: Vec<String>, run: &RunState) -> Result<Capable, Stop> {
-    let ask = Ask {
-        tool: capable.valid().contract().id.clone(),
-        accesses: capable.accesses().iter().map(ToString::to_string).collect(),
-        reasons,
-    };
-    let explained = ask.reasons.join("; ");
-    let asked = Contained(Box::pin(async move { run.session.asker.ask(ask).await }));
-    let answer = unless_cancelled(&capable, asked).await;
-    match answer {
-        None => Err(cancelled(capable)),
-        Some(Ok(Answer::Once)) => Ok(capable),
-        Some(Ok(Answer::Reject)) => {
-            let message = format!("the user rejected the call ({explained})");
-            Err(capable.refuse(ErrorCode::PermissionDenied, message))
-        }
-        Some(Ok(Answer::Nobody)) => {
-            let message = format!("nobody can be asked here, so the call is denied: {explained}");
-            Err(capable.refuse(ErrorCode::PermissionDenied, message))
-        }
-        Some(Err(panic)) => {
-            let message = format!("asking failed, so the call is denied: {panic}");
-            Err(capable.refuse(ErrorCode::PermissionDenied, message))
-        }
-    }
+    Ok(reasons)
 }
 
 /// Waits for somebody else, but not beyond the call's cancellation.
-async fn unless_cancelled<T>(capable: &Capable, others: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn unless_cancelled<T>(
+    capable: &Capable,
+    others: impl Future<Output = T>,
+) -> Option<T> {
     let cancellation = &capable.valid().call().cancellation;
     tokio::select! {
         biased;
@@ -93,7 +97,7 @@ async fn unless_cancelled<T>(capable: &Capable, others: impl Future<Output = T>)
     }
 }
 
-fn cancelled(capable: Capable) -> Stop {
+pub(super) fn cancelled(capable: Capable) -> Stop {
     capable.refuse(ErrorCode::ProcessAborted, "the call was cancelled before it began".to_owned())
 }
 
@@ -104,5 +108,10 @@ impl Watched {
 
     pub(super) fn grant(&self) -> &Arc<Grant> {
         &self.grant
+    }
+
+    /// Returns the hosts that the call may reach.
+    pub(super) fn hosts(&self) -> &Arc<HostScope> {
+        &self.hosts
     }
 }

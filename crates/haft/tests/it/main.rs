@@ -1,9 +1,11 @@
 //! The pipeline as callers in Rust meet it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
+mod asking;
 mod bounds;
 mod execution;
 mod journal;
 mod refusals;
 mod stage;
 mod truncation;
+mod watchdogs;

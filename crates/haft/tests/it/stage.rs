@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use haft::{
-    Asker, Call, Clock, Headless, Limits, Registry, Roots, Run, Runtime, RuntimeParts, Session,
-    SessionOptions, Watchdog,
+    Asker, Call, Clock, Headless, Limits, ProjectRules, Registry, Roots, Run, Runtime,
+    RuntimeParts, Session, SessionOptions, Watchdog,
 };
 use haft_contract::{Envelope, RequirementSet, RunId, Tool, Variables};
 use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +44,9 @@ pub(crate) struct Setting {
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) limits: Limits,
+    pub(crate) requires: RequirementSet,
+    pub(crate) network_guard: NetworkGuard,
+    pub(crate) project_rules: Option<Arc<dyn ProjectRules>>,
 }
 
 impl Default for Setting {
@@ -55,6 +58,9 @@ impl Default for Setting {
             asker: Arc::new(Headless),
             journal: Arc::new(MemoryJournal::new()),
             limits: Limits::default(),
+            requires: RequirementSet::default(),
+            network_guard: NetworkGuard::default(),
+            project_rules: None,
         }
     }
 }
@@ -95,10 +101,13 @@ impl Stage {
             journal: setting.journal,
             variables: Variables { workspace: roots.paths(), ..Variables::default() },
             roots,
-            requires: RequirementSet::default(),
+            requires: setting.requires,
             rules: setting.rules,
             limits: setting.limits,
             allow_network: false,
+            network_guard: setting.network_guard,
+            sandbox: haft::Sandbox::system(),
+            project_rules: setting.project_rules,
             watchdogs: setting.watchdogs,
             launcher: Launcher::new(PathBuf::from("/nonexistent")),
             environment: Vec::new(),

@@ -1,0 +1,235 @@
+//! A watchdog that is a program of the operator: it is told each call as one JSON object and answers with another. It is
+//! not confined, since it is no model's. Whatever goes wrong with it denies the call.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use haft_contract::{BoxFuture, Command as ShellCommand};
+use haft_policy::{Canonical, PathSubject};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+
+use super::{Verdict, Watchdog, WatchedCall};
+
+/// Longest answer, in bytes.
+pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// What is shown of the standard error of a program that failed, in characters.
+pub(crate) const COMPLAINT_CHARS_MAX: usize = 400;
+/// The version of what the program is told.
+const VERSION: u32 = 1;
+
+/// A program that judges calls; see the chapter on watchdogs for what it is told and how it answers.
+#[derive(Clone, Debug)]
+pub struct ProgramWatchdog {
+    /// The program: a path, or a name to be found in the `PATH` of `environment`.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// How long it may take for one call.
+    pub timeout_ms: u64,
+    /// Its environment: exactly this.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The directory that it runs in.
+    pub directory: PathBuf,
+    /// The manifest, as the program is told it.
+    pub manifest: Value,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    decision: Decision,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Decision {
+    Allow,
+    Deny,
+    Ask,
+}
+
+/// Why a program gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("it could not be started: {0}")]
+    Start(io::Error),
+    #[error("it did not answer within {0} ms")]
+    Timeout(u64),
+    #[error("it said more than {ANSWER_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("talking to it failed: {0}")]
+    Talk(io::Error),
+    #[error("it ended with {status}{complaint}")]
+    Status { status: ExitStatus, complaint: String },
+    #[error("it said nothing: expected {{\"decision\":\"allow\"}}, or deny or ask with a reason")]
+    Silent,
+    #[error(
+        "its answer is not usable ({0}): expected {{\"decision\":\"allow\"}}, or deny or ask with a reason"
+    )]
+    Answer(serde_json::Error),
+}
+
+impl Watchdog for ProgramWatchdog {
+    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            let timeout = Duration::from_millis(self.timeout_ms);
+            let asked = tokio::time::timeout(timeout, self.ask(&call)).await;
+            let answered = asked.unwrap_or(Err(Failure::Timeout(self.timeout_ms)));
+            self.verdict(answered)
+        })
+    }
+}
+
+impl ProgramWatchdog {
+    fn verdict(&self, answered: Result<Answer, Failure>) -> Verdict {
+        let name = self.program.display();
+        match answered {
+            Ok(Answer { decision: Decision::Allow, .. }) => Verdict::Allow,
+            Ok(Answer { decision: Decision::Deny, reason }) => {
+                Verdict::Deny(reason.unwrap_or_else(|| format!("the watchdog {name} denies it")))
+            }
+            Ok(Answer { decision: Decision::Ask, reason }) => {
+                Verdict::Ask(reason.unwrap_or_else(|| format!("the watchdog {name} asks about it")))
+            }
+            Err(failure) => Verdict::Deny(format!(
+                "the watchdog {name} failed, so the call is denied: {failure}"
+            )),
+        }
+    }
+
+    async fn ask(&self, call: &WatchedCall<'_>) -> Result<Answer, Failure> {
+        let mut child = self.start().map_err(Failure::Start)?;
+        // The child is a group of its own, and so is killed with whatever it started when the wait is given up.
+        let group = Group::of(&child);
+        let (input, output, errors) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let tell = async {
+            let Some(mut input) = input else { return };
+            // A program that decides without reading all of it is free to.
+            let _ = input.write_all(self.told(call).to_string().as_bytes()).await;
+        };
+        let (mut answer, mut complaint) = (Vec::new(), Vec::new());
+        let ((), read, ()) = tokio::join!(
+            tell,
+            read_bounded(output, &mut answer),
+            read_complaint(errors, &mut complaint)
+        );
+        read?;
+        let status = child.wait().await.map_err(Failure::Talk)?;
+        group.disarm();
+        if !status.success() {
+            return Err(Failure::Status { status, complaint: shown(&complaint) });
+        }
+        if answer.trim_ascii().is_empty() {
+            return Err(Failure::Silent);
+        }
+        serde_json::from_slice(&answer).map_err(Failure::Answer)
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        Command::new(&self.program)
+            .args(&self.args)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+    }
+
+    fn told(&self, call: &WatchedCall<'_>) -> Value {
+        json!({
+            "version": VERSION,
+            "tool": call.tool.as_str(),
+            "input": call.input,
+            "accesses": call.accesses.iter().map(access).collect::<Vec<_>>(),
+            "manifest": self.manifest,
+            "session": call.session,
+            "root": call.root.to_string_lossy(),
+        })
+    }
+}
+
+/// A process group that is killed unless its leader has ended by itself.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(leader: &Child) -> Self {
+        let pid = leader.id().and_then(|id| i32::try_from(id).ok());
+        Self(pid.and_then(Pid::from_raw))
+    }
+
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // It fails if all of the group is gone, and then there is nothing to do.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+async fn read_bounded(
+    from: Option<impl AsyncRead + Unpin>,
+    to: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let Some(from) = from else { return Ok(()) };
+    let limit = u64::try_from(ANSWER_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(limit).read_to_end(to).await.map_err(Failure::Talk)?;
+    if to.len() > ANSWER_BYTES_MAX { Err(Failure::TooLong) } else { Ok(()) }
+}
+
+/// Reads all that the program complains about, which is only shown, and keeps the beginning: a program that is cut short
+/// while it complains would not answer.
+async fn read_complaint(from: Option<impl AsyncRead + Unpin>, to: &mut Vec<u8>) {
+    let Some(mut from) = from else { return };
+    if read_bounded(Some(&mut from), to).await.is_err() {
+        let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+    }
+}
+
+fn shown(complaint: &[u8]) -> String {
+    let text = String::from_utf8_lossy(complaint);
+    let text = text.trim();
+    if text.is_empty() {
+        return String::new();
+    }
+    let mut shown: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!(": {shown}")
+}
+
+fn access(access: &Canonical) -> Value {
+    let capability = access.capability();
+    match access {
+        Canonical::Read { path } | Canonical::Write { path } => {
+            let PathSubject { absolute, relative } = path;
+            let relative = relative.as_ref().map(|path| path.to_string_lossy());
+            json!({"capability": capability, "path": absolute.to_string_lossy(), "relative": relative})
+        }
+        Canonical::Net { host } => json!({"capability": capability, "host": host}),
+        Canonical::Shell { command: ShellCommand::Argv(argv) } => {
+            json!({"capability": capability, "argv": argv})
+        }
+        Canonical::Shell { command: ShellCommand::Unknown(line) } => {
+            json!({"capability": capability, "line": line})
+        }
+        Canonical::Named { name } => json!({"capability": "named", "name": name}),
+    }
+}

@@ -1,0 +1,198 @@
+//! The watchdog that is built in. It knows what destroys a machine, what needs rights that a tool should not have and
+//! what fetches things from elsewhere, and has nothing to say about the rest. It is a list, not a wall: what it does not
+//! recognise is held by capabilities and the kernel sandbox, or not at all.
+
+use std::path::{Component, Path, PathBuf};
+
+use haft_contract::{BoxFuture, Command};
+use haft_policy::{Canonical, PathSubject, rough_commands, wrapped_commands};
+
+use self::table::{COMMAND_RULES, CommandRule, Severity};
+use super::{Verdict, Watchdog, WatchedCall};
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+/// Directories that belong to the machine, with all that is in them.
+const SYSTEM_DIRECTORIES: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys",
+    "/usr", "/var/lib", "/var/log",
+];
+/// Those in which nobody grants a directory for a tool to work in.
+const UNGRANTED_DIRECTORIES: &[&str] = &["/boot", "/dev", "/etc", "/proc", "/sys"];
+/// Directories that hold what belongs to somebody: they are the machine's, what lies in them is not.
+const SHARED_DIRECTORIES: &[&str] =
+    &["/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/tmp"];
+/// Beneath the machine's directories, and yet for everybody to write.
+const OPEN_PLACES: &[&str] = &[
+    "/dev/fd",
+    "/dev/full",
+    "/dev/null",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+    "/dev/stderr",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/tty",
+    "/dev/zero",
+    "/run/user",
+];
+/// What is shown of a command, in characters.
+pub(crate) const SHOWN_CHARS_MAX: usize = 200;
+/// How a line spells the home directory before a shell expands it.
+const HOME_SPELLINGS: &[&str] = &["~", "$HOME", "${HOME}"];
+
+/// Allows what only reads or stays inside the workspace, asks about writing elsewhere, downloads and privileges, and
+/// denies what destroys the machine.
+///
+/// It goes by the words of each command and by resolved paths, so `echo "rm -rf /"` is nothing to it. Where the commands
+/// of a line are not known, it goes by what looks like one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReferenceWatchdog;
+
+/// What a rule was found to say of a command or a file.
+struct Finding {
+    severity: Severity,
+    text: String,
+}
+
+impl Watchdog for ReferenceWatchdog {
+    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(verdict(&call)))
+    }
+}
+
+/// The strictest of what is found decides, and the first of several as strict is named.
+fn verdict(call: &WatchedCall<'_>) -> Verdict {
+    let findings = || call.accesses.iter().filter_map(|access| finding(access, call.root));
+    let of = |severity| findings().find(move |finding| finding.severity == severity);
+    match (of(Severity::Deny), of(Severity::Ask)) {
+        (Some(denied), _) => Verdict::Deny(denied.text),
+        (None, Some(asked)) => Verdict::Ask(asked.text),
+        (None, None) => Verdict::Allow,
+    }
+}
+
+fn finding(access: &Canonical, root: &Path) -> Option<Finding> {
+    match access {
+        Canonical::Write { path } => written(path, root),
+        Canonical::Shell { command: Command::Argv(argv) } => of_command(argv, root),
+        Canonical::Shell { command: Command::Unknown(line) } => of_line(line, root),
+        Canonical::Read { .. } | Canonical::Net { .. } | Canonical::Named { .. } => None,
+    }
+}
+
+fn written(path: &PathSubject, root: &Path) -> Option<Finding> {
+    let place = &path.absolute;
+    let is_open = is_beneath_any(place, OPEN_PLACES) && path.relative.is_none();
+    if place.starts_with(root) || is_open {
+        return None;
+    }
+    let shown = place.display();
+    let is_denied = match path.relative {
+        Some(_) => is_beneath_any(place, UNGRANTED_DIRECTORIES),
+        None => is_vital(place, root),
+    };
+    Some(if is_denied {
+        let text = format!("writing to {shown} would change the machine itself; leave it alone");
+        Finding { severity: Severity::Deny, text }
+    } else {
+        let text = format!("writing to {shown}, which lies outside the workspace root");
+        Finding { severity: Severity::Ask, text }
+    })
+}
+
+fn of_command(argv: &[String], root: &Path) -> Option<Finding> {
+    let found = wrapped_commands(argv).into_iter().filter_map(|words| rule_for(words, root));
+    let strictest = found.max_by_key(|rule| rule.severity)?;
+    let text = format!("{} {}", shown(&argv.join(" ")), strictest.reason);
+    Some(Finding { severity: strictest.severity, text })
+}
+
+fn of_line(line: &str, root: &Path) -> Option<Finding> {
+    if is_fork_bomb(line) {
+        let text = format!("{} would start processes without end", shown(line));
+        return Some(Finding { severity: Severity::Deny, text });
+    }
+    let commands = rough_commands(line);
+    let found = commands.iter().filter_map(|words| of_command(words, root));
+    found.max_by_key(|finding| finding.severity)
+}
+
+/// Returns the strictest rule that the words match.
+fn rule_for(words: &[String], root: &Path) -> Option<&'static CommandRule> {
+    let (program, arguments) = words.split_first()?;
+    let matching = COMMAND_RULES.iter().filter(|rule| {
+        rule.programs.contains(&base_name(program)) && rule.when.holds(arguments, root)
+    });
+    matching.max_by_key(|rule| rule.severity)
+}
+
+/// Returns whether a line defines a function that pipes itself into itself in the background.
+fn is_fork_bomb(line: &str) -> bool {
+    let dense: String = line.chars().filter(|char| !char.is_whitespace()).collect();
+    dense.match_indices("(){").any(|(at, opening)| {
+        let (before, after) = dense.split_at(at);
+        let name = before.rsplit([';', '&', '|', '{', '(']).next().unwrap_or(before);
+        let name = name.strip_prefix("function").unwrap_or(name);
+        let body = after.get(opening.len()..).unwrap_or_default();
+        !name.is_empty() && body.starts_with(&format!("{name}|{name}&"))
+    })
+}
+
+/// Returns whether the place belongs to the machine, or holds all that somebody has. What lies inside the workspace is the
+/// workspace's, wherever it is.
+fn is_vital(path: &Path, root: &Path) -> bool {
+    if path.starts_with(root) {
+        return false;
+    }
+    let is_system = is_beneath_any(path, SYSTEM_DIRECTORIES) && !is_beneath_any(path, OPEN_PLACES);
+    let is_shared = SHARED_DIRECTORIES.iter().any(|shared| path == Path::new(shared));
+    let is_a_home = path.parent() == Some(Path::new("/home"));
+    is_system || is_shared || is_a_home || root.starts_with(path)
+}
+
+fn is_beneath_any(path: &Path, directories: &[&str]) -> bool {
+    directories.iter().any(|directory| path.starts_with(directory))
+}
+
+/// Returns whether a word of a command names a vital place. A word whose end is a star names all that a directory holds.
+fn names_vital(word: &str, root: &Path) -> bool {
+    let place = word.strip_suffix("/*").unwrap_or(word);
+    let bare = place.trim_end_matches('/');
+    if HOME_SPELLINGS.contains(&bare) {
+        return true;
+    }
+    let is_absolute = word.starts_with('/');
+    is_absolute && is_vital(&lexical(Path::new(if bare.is_empty() { "/" } else { bare })), root)
+}
+
+/// Takes `.` and `..` out of an absolute path by its spelling.
+fn lexical(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut place, component| {
+        match component {
+            Component::ParentDir => {
+                place.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                place.push(component)
+            }
+        }
+        place
+    })
+}
+
+fn shown(line: &str) -> String {
+    let mut beginning: String = line.chars().take(SHOWN_CHARS_MAX).collect();
+    if beginning.len() < line.len() {
+        beginning.push('…');
+    }
+    format!("{beginning:?}")
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}

@@ -1,0 +1,174 @@
+//! The rules' own examples, and what becomes of files and of lines whose commands are not known.
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use haft_contract::{Command, ToolId};
+use haft_policy::{Canonical, PathSubject};
+use serde_json::Value;
+
+use super::table::{COMMAND_RULES, Severity};
+use super::{SHOWN_CHARS_MAX, Verdict, is_fork_bomb, of_command, verdict};
+use crate::watchdog::WatchedCall;
+
+const ROOT: &str = "/work";
+
+fn judge(accesses: &[Canonical]) -> Verdict {
+    let tool = ToolId::parse("bash").unwrap();
+    let (input, root) = (Value::Null, Path::new(ROOT));
+    verdict(&WatchedCall { tool: &tool, input: &input, accesses, session: "s", root })
+}
+
+fn argv(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+fn line(line: &str) -> Canonical {
+    Canonical::Shell { command: Command::Unknown(line.to_owned()) }
+}
+
+#[test]
+fn every_rule_matches_its_examples_and_no_other() {
+    let root = Path::new(ROOT);
+    for rule in COMMAND_RULES {
+        assert!(!rule.matches.is_empty() && !rule.not_matches.is_empty(), "{:?}", rule.programs);
+        for example in rule.matches {
+            let found = of_command(&argv(example), root);
+            let found = found.unwrap_or_else(|| panic!("nothing matches {example:?}"));
+            assert!(found.text.ends_with(rule.reason), "{example:?}: {}", found.text);
+            assert_eq!(found.severity, rule.severity, "{example:?}");
+        }
+        for example in rule.not_matches {
+            let words = argv(example);
+            let (program, arguments) = words.split_first().unwrap();
+            let matches =
+                rule.programs.contains(&program.as_str()) && rule.when.holds(arguments, root);
+            assert!(!matches, "{example:?}");
+            let found = of_command(&words, root);
+            assert!(
+                found
+                    .is_none_or(|found| !found.text.ends_with(rule.reason)
+                        || found.severity != rule.severity),
+                "{example:?}"
+            );
+        }
+    }
+}
+
+#[track_caller]
+fn check(accesses: &[Canonical], expected: Expect) {
+    let shown = match judge(accesses) {
+        Verdict::Allow => "allow".to_owned(),
+        Verdict::Ask(reason) => format!("ask: {reason}"),
+        Verdict::Deny(reason) => format!("deny: {reason}"),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn files() {
+    let write = |path: PathSubject| [Canonical::Write { path }];
+    check(&write(PathSubject::beneath(Path::new(ROOT), Path::new("src/a"))), expect!["allow"]);
+    check(
+        &write(PathSubject::beneath(Path::new("/data"), Path::new("a"))),
+        expect!["ask: writing to /data/a, which lies outside the workspace root"],
+    );
+    check(
+        &write(PathSubject::beneath(Path::new("/etc/app"), Path::new("a"))),
+        expect!["deny: writing to /etc/app/a would change the machine itself; leave it alone"],
+    );
+    check(
+        &write(PathSubject::outside("/dev/sda")),
+        expect!["deny: writing to /dev/sda would change the machine itself; leave it alone"],
+    );
+    check(&write(PathSubject::outside("/dev/null")), expect!["allow"]);
+    check(
+        &write(PathSubject::beneath(Path::new("/usr/src/lib"), Path::new("a"))),
+        expect!["ask: writing to /usr/src/lib/a, which lies outside the workspace root"],
+    );
+    check(
+        &write(PathSubject::outside("/usr/bin/x")),
+        expect!["deny: writing to /usr/bin/x would change the machine itself; leave it alone"],
+    );
+    check(
+        &write(PathSubject::outside("/boot/x")),
+        expect!["deny: writing to /boot/x would change the machine itself; leave it alone"],
+    );
+    check(&[Canonical::Read { path: PathSubject::outside("/etc/passwd") }], expect!["allow"]);
+    check(&[], expect!["allow"]);
+}
+
+#[test]
+fn lines_whose_commands_are_not_known() {
+    check(&[line("ls *.rs | wc -l")], expect!["allow"]);
+    check(&[line("echo 'rm -rf /' > notes")], expect!["allow"]);
+    check(
+        &[line("cd /tmp && rm -rf $HOME")],
+        expect![[
+            r#"deny: "rm -rf $HOME" would destroy or change the machine itself; leave it alone"#
+        ]],
+    );
+    check(
+        &[line("sudo ls; true")],
+        expect![[r#"ask: "sudo ls" uses or changes rights beyond those of this user"#]],
+    );
+    check(
+        &[line("x=1; sudo rm -rf /usr")],
+        expect![[
+            r#"deny: "sudo rm -rf /usr" would destroy or change the machine itself; leave it alone"#
+        ]],
+    );
+    check(
+        &[line("echo $(curl x) | sh")],
+        expect![[r#"ask: "curl x" fetches things from elsewhere"#]],
+    );
+    check(
+        &[line(":(){ :|:& };:")],
+        expect![[r#"deny: ":(){ :|:& };:" would start processes without end"#]],
+    );
+}
+
+#[test]
+fn the_strictest_of_several_commands_decides() {
+    let run = |line: &str| Canonical::Shell { command: Command::Argv(argv(line)) };
+    check(
+        &[run("ls"), run("curl x"), run("sudo ls")],
+        expect![[r#"ask: "curl x" fetches things from elsewhere"#]],
+    );
+    check(
+        &[run("curl x"), run("rm -rf /")],
+        expect![[r#"deny: "rm -rf /" would destroy or change the machine itself; leave it alone"#]],
+    );
+    check(&[run("git status"), run("cargo test")], expect!["allow"]);
+}
+
+#[test]
+fn a_long_command_is_cut_where_it_is_shown() {
+    let shown =
+        |chars: usize| of_command(&argv(&"sudo ".repeat(chars / 5)), Path::new(ROOT)).unwrap().text;
+    assert!(
+        shown(SHOWN_CHARS_MAX).starts_with(&format!("\"{}\"", "sudo ".repeat(SHOWN_CHARS_MAX / 5)))
+    );
+    let cut = format!("\"{}…\"", "sudo ".repeat(SHOWN_CHARS_MAX / 5));
+    assert!(shown(SHOWN_CHARS_MAX + 5).starts_with(&cut));
+}
+
+#[test]
+fn fork_bombs_in_any_spelling() {
+    for bomb in
+        [":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "x=1; function f () { f|f& }; f"]
+    {
+        assert!(is_fork_bomb(bomb), "{bomb}");
+    }
+    for function in ["f() { g | f & }", "f() { ls | wc; }; f", "(){", "echo ':(){'"] {
+        assert!(!is_fork_bomb(function), "{function}");
+    }
+}
+
+#[test]
+fn a_workspace_inside_a_system_directory_is_the_workspaces() {
+    let root = Path::new("/usr/src/app");
+    let severity = |line: &str| of_command(&argv(line), root).map(|found| found.severity);
+    assert_eq!(severity("rm -rf /usr/src/app/build"), None);
+    assert_eq!(severity("rm -rf /usr/src"), Some(Severity::Deny));
+}
