@@ -1,5 +1,7 @@
 //! `bash`: one command. Plain words run directly; anything with shell syntax runs as `bash -c`.
 
+use std::iter;
+
 use haft_contract::limits::{
     BASH_ARG_CHARS_MAX, BASH_ARGS_MAX, BASH_CMD_CHARS_MAX, BASH_CWD_CHARS_MAX, TIMEOUT_MS_MAX,
 };
@@ -7,6 +9,7 @@ use haft_contract::{
     Access, Body, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet,
     ShellOutcome, ShellRequest, ShellRequirement, Tool, ToolError,
 };
+use haft_judge::{FileUse, How, Judgement, judge, judge_argv};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -84,12 +87,14 @@ const SHELL_WORDS: &[&str] = &[
     "while",
 ];
 
-/// Programs that run what their arguments say.
-const RUN_OTHERS: &[&str] = &[
-    "bash", "busybox", "chroot", "dash", "doas", "env", "find", "flock", "ionice", "ksh", "nice",
-    "nohup", "parallel", "script", "setsid", "sh", "ssh", "stdbuf", "strace", "su", "sudo",
-    "taskset", "timeout", "unshare", "watch", "xargs", "zsh",
+/// Built-ins that touch nothing but the shell itself: beside another command nobody needs to judge them.
+const WITHIN_SHELL: &[&str] = &[
+    ":", "break", "cd", "continue", "exit", "false", "pwd", "return", "set", "shift", "true",
+    "wait",
 ];
+
+/// A line that touches more is judged as a whole, since nobody reads a longer list.
+const ACCESSES_MAX: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -136,32 +141,56 @@ pub(crate) fn requires() -> RequirementSet {
 }
 
 fn accesses(input: &Input) -> Vec<Access> {
-    let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_ref());
-    let directory = cwd.map(Access::read);
-    std::iter::once(Access::Shell { command: command(input) }).chain(directory).collect()
+    let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_deref());
+    let argv = input.args.as_ref().map(|args| iter::once(&input.cmd).chain(args).cloned());
+    let (judgement, line) = match argv.map(Iterator::collect::<Vec<_>>) {
+        Some(argv) => (judge_argv(&argv), argv.join(" ")),
+        None => (judge(&input.cmd), input.cmd.clone()),
+    };
+    let shell: Vec<Access> = telling(commands(&judgement).collect())
+        .into_iter()
+        .map(|command| Access::Shell { command })
+        .collect();
+    let files: Vec<Access> = judgement.files.iter().map(|file| access(file, cwd)).collect();
+    let whole = || vec![Access::Shell { command: Command::Unknown(line.clone()) }];
+    let is_counted = !shell.is_empty() && shell.len() + files.len() <= ACCESSES_MAX;
+    let mut accesses = if is_counted { shell } else { whole() };
+    accesses.extend(files.into_iter().take(ACCESSES_MAX - 1));
+    accesses.extend(cwd.map(Access::read));
+    accesses
 }
 
-fn command(input: &Input) -> Command {
-    match (&input.args, plain_words(&input.cmd)) {
-        (Some(args), _) => {
-            let argv: Vec<String> = std::iter::once(&input.cmd).chain(args).cloned().collect();
-            if runs_others(&input.cmd) {
-                Command::Unknown(argv.join(" "))
-            } else {
-                Command::Argv(argv)
-            }
-        }
-        (None, Some(words)) if !words.iter().take(1).any(|word| runs_others(word)) => {
-            Command::Argv(words)
-        }
-        (None, _) => Command::Unknown(input.cmd.clone()),
+/// Returns the commands of a line. One of which not every word is known, and each part that is not known at all, is
+/// unknown by itself and leaves the others as they are.
+fn commands(judgement: &Judgement) -> impl Iterator<Item = Command> {
+    let known = judgement.commands.iter().map(|command| match command.argv() {
+        Some(argv) => Command::Argv(argv),
+        None => Command::Unknown(command.text()),
+    });
+    known.chain(judgement.unknown.iter().map(|unknown| Command::Unknown(unknown.text.clone())))
+}
+
+/// Leaves out what only steers the shell, unless there is nothing else.
+fn telling(commands: Vec<Command>) -> Vec<Command> {
+    let steers = |command: &Command| match command {
+        Command::Argv(argv) => argv.first().is_some_and(|it| WITHIN_SHELL.contains(&it.as_str())),
+        Command::Unknown(_) => false,
+    };
+    if commands.iter().all(steers) {
+        return commands;
     }
+    commands.into_iter().filter(|command| !steers(command)).collect()
 }
 
-/// Returns whether a program runs what its arguments say, so that its name alone tells nothing.
-fn runs_others(program: &str) -> bool {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    SHELL_WORDS.contains(&program) || RUN_OTHERS.contains(&name)
+fn access(file: &FileUse, cwd: Option<&str>) -> Access {
+    let path = match cwd {
+        Some(cwd) if !file.path.starts_with('/') => format!("{cwd}/{}", file.path),
+        Some(_) | None => file.path.clone(),
+    };
+    match file.how {
+        How::Read => Access::read(path),
+        How::Write => Access::write(path),
+    }
 }
 
 /// Returns the words of a line in which no character means anything to a shell but the spaces between words.
@@ -213,7 +242,7 @@ pub(crate) fn answer(
     longer: &str,
 ) -> Result<Output, ToolError> {
     let mut output = Output::new(Body::Excerpt(outcome.output));
-    output.enforced = Some(outcome.enforced);
+    output.confined = Some(outcome.confined);
     let (code, message) = match outcome.ending {
         Ending::Exited(0) => {
             output.exit_code = Some(0);
@@ -243,6 +272,8 @@ pub(crate) fn answer(
 
 #[cfg(test)]
 mod tests {
+    use expect_test::{Expect, expect};
+
     use super::*;
 
     #[test]
@@ -282,8 +313,77 @@ mod tests {
         }
     }
 
+    fn check_accesses(input: serde_json::Value, expect: Expect) {
+        let input: Input = serde_json::from_value(input).unwrap();
+        let lines: Vec<_> =
+            accesses(&input).iter().map(|access| serde_json::to_string(access).unwrap()).collect();
+        expect.assert_eq(&(lines.join("\n") + "\n"));
+    }
+
+    #[test]
+    fn a_line_is_known_by_its_commands_and_files() {
+        check_accesses(
+            serde_json::json!({ "cmd": "cd src && git commit -m \"pull it\" 2>&1 | tee ../log; rm $x" }),
+            expect![[r#"
+                {"capability":"shell.run","command":{"argv":["git","commit","-m","pull it"]}}
+                {"capability":"shell.run","command":{"argv":["tee","../log"]}}
+                {"capability":"shell.run","command":{"unknown":"rm $x"}}
+                {"capability":"fs.write","path":"src/../log"}
+            "#]],
+        );
+        check_accesses(
+            serde_json::json!({ "cmd": "cat a > b", "opts": { "cwd": "sub" } }),
+            expect![[r#"
+                {"capability":"shell.run","command":{"argv":["cat","a"]}}
+                {"capability":"fs.write","path":"sub/b"}
+                {"capability":"fs.read","path":"sub/a"}
+                {"capability":"fs.read","path":"sub"}
+            "#]],
+        );
+        check_accesses(
+            serde_json::json!({ "cmd": "rm", "args": ["-f", "$x"] }),
+            expect![[r#"
+            {"capability":"shell.run","command":{"argv":["rm","-f","$x"]}}
+            {"capability":"fs.write","path":"$x"}
+        "#]],
+        );
+        check_accesses(
+            serde_json::json!({ "cmd": "timeout", "args": ["5", "bash", "-c", "rm x; $y"] }),
+            expect![[r#"
+                {"capability":"shell.run","command":{"argv":["rm","x"]}}
+                {"capability":"shell.run","command":{"unknown":"$y"}}
+                {"capability":"fs.write","path":"x"}
+            "#]],
+        );
+        for line in ["echo 'a", "x=5", " "] {
+            let input = serde_json::json!({ "cmd": line });
+            let input: Input = serde_json::from_value(input).unwrap();
+            let command = Command::Unknown(line.to_owned());
+            assert_eq!(accesses(&input), [Access::Shell { command }]);
+        }
+    }
+
+    #[test]
+    fn a_line_of_very_many_accesses_is_unknown_as_a_whole() {
+        let line = |count: usize| {
+            let lines: Vec<_> = (0..count).map(|index| format!("true {index}")).collect();
+            lines.join("\n")
+        };
+        let first = |cmd: String| {
+            let input = Input { cmd, args: None, opts: None };
+            let accesses = accesses(&input);
+            (accesses.len(), accesses.first().cloned())
+        };
+        let command = Command::Argv(vec!["true".to_owned(), "0".to_owned()]);
+        let known = Some(Access::Shell { command });
+        assert_eq!(first(line(ACCESSES_MAX)), (ACCESSES_MAX, known));
+        let long = line(ACCESSES_MAX + 1);
+        let unknown = Some(Access::Shell { command: Command::Unknown(long.clone()) });
+        assert_eq!(first(long), (1, unknown));
+    }
+
     #[test]
     fn shell_words_are_sorted() {
-        assert!(SHELL_WORDS.is_sorted() && RUN_OTHERS.is_sorted());
+        assert!(SHELL_WORDS.is_sorted());
     }
 }
