@@ -4,9 +4,10 @@
 
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Run, Runtime, Session};
+use haft::{Clock, Run, Runtime, Session};
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::{Transport, async_rw::AsyncRwTransport};
@@ -18,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::Calls;
 use crate::handler::Handler;
 use crate::limits::{FLUSH_MS_MAX, GRACE_MS, MESSAGE_BYTES_MAX, SETTLE_MS_MAX};
+use crate::seal::{STATE_KEY_BYTES, Seal};
 use crate::stdio;
+use crate::suspended::Suspended;
 
 /// What an MCP client is connected to.
 pub struct Server {
@@ -28,6 +31,10 @@ pub struct Server {
     pub session: Session,
     /// The run of the calls that name none.
     pub run: Run,
+    /// Tells how long a client has taken to answer a question.
+    pub clock: Arc<dyn Clock>,
+    /// Signs what a client carries from a question to its answer: random, and of this server alone.
+    pub state_key: [u8; STATE_KEY_BYTES],
 }
 
 /// Says why a connection failed. Its end, however sudden, is no failure.
@@ -77,7 +84,9 @@ where
         is_open: false,
         ended: ended.clone(),
     };
-    let handler = Handler::new(server, calls.clone());
+    let seal = Seal::new(server.state_key);
+    let suspended = Arc::new(Suspended::new(seal, Arc::clone(&server.clock)));
+    let handler = Handler::new(server, calls.clone(), Arc::clone(&suspended));
     let mut service = pin!(converse(handler, transport, stop.clone()));
     let grace_over = async {
         ended.cancelled().await;
@@ -86,10 +95,16 @@ where
     let served = tokio::select! {
         served = &mut service => Some(served),
         () = grace_over => None,
+        never = suspended.expire() => match never {},
     };
     stop.cancel();
+    suspended.close();
+    let all_ended = async {
+        calls.all_ended().await;
+        suspended.all_ended().await;
+    };
     // A call that does not stop is left behind: its intent stays open in the journal, which is the truth.
-    let _ = timeout(Duration::from_millis(SETTLE_MS_MAX), calls.all_ended()).await;
+    let _ = timeout(Duration::from_millis(SETTLE_MS_MAX), all_ended).await;
     match served {
         Some(served) => served,
         // A client that does not read its last answers is not waited for.

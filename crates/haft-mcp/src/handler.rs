@@ -1,14 +1,15 @@
 //! The requests of one connection, each turned into what haft does and back. The SDK speaks the protocol: versions,
 //! handshake, framing, cancellation of requests. What it leaves to a server is here: which tools and resources there
-//! are, how many calls run, and that every request is answered, whatever happens.
+//! are, how many calls run, how a question of a call reaches its client, and that every request is answered, whatever
+//! happens.
 
 use std::sync::Arc;
 
 use haft::{Call, Runtime, Session};
 use haft_contract::{Envelope, ErrorCode};
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode as ProtocolCode, Implementation,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode as ProtocolCode, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
     ServerCapabilities, ServerConfig, Tool,
@@ -18,14 +19,20 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
 use crate::answer::call_result;
+use crate::asking::Dialog;
 use crate::calls::Calls;
 use crate::connection::Server;
+use crate::elicit::elicit;
 use crate::instructions::instructions;
 use crate::meta::CallMeta;
 use crate::outputs::{Outputs, template};
 use crate::panic::caught;
-use crate::progress::{self, Listener};
+use crate::passing::{Passing, Step};
+use crate::progress::Listener;
+use crate::question::DECISION;
 use crate::runs::{Runs, run_error};
+use crate::seal::Binding;
+use crate::suspended::Suspended;
 use crate::tool::mcp_tool;
 
 /// How long a client may keep what does not change while the server runs, in milliseconds. A server that is started
@@ -50,14 +57,22 @@ pub(crate) struct Handler {
     session: Session,
     runs: Runs,
     calls: Calls,
+    suspended: Arc<Suspended>,
     outputs: Arc<Outputs>,
     tools: Vec<Tool>,
     instructions: String,
 }
 
+/// A request for a call, as far as it matters while the call goes on.
+struct Request {
+    tool: String,
+    dialog: Dialog,
+    cx: RequestContext<RoleServer>,
+}
+
 impl Handler {
-    pub(crate) fn new(server: Server, calls: Calls) -> Self {
-        let Server { runtime, session, run } = server;
+    pub(crate) fn new(server: Server, calls: Calls, suspended: Arc<Suspended>) -> Self {
+        let Server { runtime, session, run, .. } = server;
         Self {
             tools: runtime.registry().contracts().map(mcp_tool).collect(),
             instructions: instructions(&runtime),
@@ -66,33 +81,72 @@ impl Handler {
             runtime,
             session,
             calls,
+            suspended,
         }
     }
 
     async fn call(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
-        let CallMeta { run, place, driver_call_id } = CallMeta::parse(&cx.meta)?;
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut meta = CallMeta::parse(&cx.meta)?;
         let _turn = self.calls.turn(&cx.ct).await?;
-        let run = self.runs.open(run)?;
-        let mut call = Call::new(
-            request.name.clone().into_owned(),
-            Value::Object(request.arguments.unwrap_or_default()),
-        );
-        (call.place, call.driver_call_id) = (place, driver_call_id);
-        call.cancellation = cx.ct.child_token();
-        let envelope = match cx.meta.get_progress_token() {
-            None => run.call(call).await,
-            Some(token) => {
-                let (sink, reports) = progress::channel();
-                call.progress = sink;
-                let listener = Listener { peer: cx.peer, token, cancellation: cx.ct };
-                reports.follow(run.call(call), listener).await
-            }
+        let run = self.runs.open(meta.run.take())?;
+        let tool = request.name.clone().into_owned();
+        let input = Value::Object(request.arguments.take().unwrap_or_default());
+        let dialog = Dialog::of(&cx, || Binding::new(&tool, &input, run.id().as_str(), &meta));
+        let Some(state) = request.request_state.take() else {
+            let mut call = Call::new(tool.clone(), input);
+            (call.place, call.driver_call_id) = (meta.place, meta.driver_call_id);
+            let (asker, asks) = dialog.asker();
+            call.asker = asker;
+            return self
+                .accompany(Passing::new(run, call, asks), Request { tool, dialog, cx }, None)
+                .await;
         };
-        self.answer(&request.name, &envelope.map_err(|err| run_error(&err))?)
+        let Dialog::Rounds(binding) = &dialog else { return Err(unasked()) };
+        let ticket = self.suspended.ticket(&state, binding)?;
+        let response = request.input_responses.and_then(|mut all| all.remove(DECISION));
+        let Some(response) = response else {
+            return self.suspended.repeat(ticket, state).map(Into::into);
+        };
+        let (passing, note) = self.suspended.resume(ticket, response)?;
+        self.accompany(passing, Request { tool, dialog, cx }, note).await
+    }
+
+    /// Waits with the client of `request` for a call to end, or for its question.
+    async fn accompany(
+        &self,
+        mut passing: Passing,
+        request: Request,
+        mut note: Option<String>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Request { tool, dialog, cx } = request;
+        let RequestContext { ct: given_up, peer, meta, .. } = cx;
+        let listener = meta.get_progress_token().map(|token| Listener {
+            peer: peer.clone(),
+            token,
+            cancellation: given_up.clone(),
+        });
+        loop {
+            match (passing.step(&given_up, listener.as_ref()).await, &dialog) {
+                (Step::Ended(envelope), _) => {
+                    let envelope = envelope.map_err(|err| run_error(&err))?;
+                    let mut result = self.answer(&tool, &envelope)?;
+                    result.content.extend(note.map(ContentBlock::text));
+                    return Ok(result.into());
+                }
+                (Step::Asked(asked), Dialog::Request(titles)) => {
+                    note = passing.wait_for(elicit(&peer, asked, *titles), &given_up).await;
+                }
+                (Step::Asked(asked), Dialog::Rounds(binding)) => {
+                    return self.suspended.suspend(passing, asked, binding).map(Into::into);
+                }
+                // Dropping the question says that nobody is there.
+                (Step::Asked(_), Dialog::Nobody) => {}
+            }
+        }
     }
 
     fn answer(&self, tool: &str, envelope: &Envelope) -> Result<CallToolResult, ErrorData> {
@@ -152,7 +206,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        caught(self.call(request, cx)).await.map(Into::into)
+        caught(self.call(request, cx)).await
     }
 
     async fn list_resources(
@@ -200,6 +254,13 @@ impl ServerHandler for Handler {
         }
         Err(ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, request.method, None))
     }
+}
+
+/// A client that cannot be asked in rounds was given no state.
+fn unasked() -> ErrorData {
+    let message = "requestState was not given to this client, which declares no forms for the \
+                   2026-07-28 protocol: make the call without it";
+    ErrorData::invalid_params(message, None)
 }
 
 /// Everything fits one page, so there is no cursor that haft could have given out.

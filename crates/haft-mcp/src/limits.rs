@@ -17,6 +17,15 @@ pub const DRIVER_CALL_ID_CHARS_MAX: usize = 256;
 pub const RESOURCES_MAX: usize = 1_000;
 /// Largest resource that is answered whole, in bytes.
 pub const RESOURCE_BYTES_MAX: usize = OUTPUT_BYTES_MAX;
+/// Calls of one connection that wait for a later request to answer their question; the oldest is refused when another
+/// one comes.
+pub const CALLS_SUSPENDED_MAX: usize = 64;
+/// How long a client may take to answer a question, in milliseconds.
+pub const QUESTION_MS_MAX: u64 = 600_000;
+/// Accesses, reasons or rules that a question lists, each; of more it says how many.
+pub const QUESTION_LINES_MAX: usize = 50;
+/// Longest line of a question but for its input, in characters.
+pub const QUESTION_LINE_CHARS_MAX: usize = 1_000;
 /// How long calls may go on after the end of input, in milliseconds: those about to end still answer.
 pub const GRACE_MS: u64 = 40;
 /// How long calls that were told to stop are waited for, in milliseconds.
@@ -52,6 +61,25 @@ pub const TABLE: &[Limit] = &[
         RESOURCE_BYTES_MAX as u64,
         "bytes",
         "a cut output read whole over MCP",
+    ),
+    row(
+        "CALLS_SUSPENDED_MAX",
+        CALLS_SUSPENDED_MAX as u64,
+        "calls",
+        "what waits for a later MCP request to answer its question",
+    ),
+    row("QUESTION_MS_MAX", QUESTION_MS_MAX, "milliseconds", "an MCP client's answer to a question"),
+    row(
+        "QUESTION_LINES_MAX",
+        QUESTION_LINES_MAX as u64,
+        "lines",
+        "the accesses, reasons or rules in a question over MCP",
+    ),
+    row(
+        "QUESTION_LINE_CHARS_MAX",
+        QUESTION_LINE_CHARS_MAX as u64,
+        "characters",
+        "one access, reason or rule in a question over MCP",
     ),
     row("GRACE_MS", GRACE_MS, "milliseconds", "calls that go on after the end of MCP input"),
     row(

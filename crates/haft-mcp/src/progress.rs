@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 /// Returns where a call reports, and where its reports come out.
 pub(crate) fn channel() -> (Arc<dyn ProgressSink>, Reports) {
     let (sender, receiver) = watch::channel(None);
-    (Arc::new(Newest(sender)), Reports { receiver })
+    (Arc::new(Newest(sender)), Reports { receiver, sent: f64::NEG_INFINITY })
 }
 
 struct Newest(watch::Sender<Option<Progress>>);
@@ -27,6 +27,8 @@ impl ProgressSink for Newest {
 /// The reports of a call.
 pub(crate) struct Reports {
     receiver: watch::Receiver<Option<Progress>>,
+    /// How far the newest report was that a client was told of.
+    sent: f64,
 }
 
 /// The client that wants to hear of them.
@@ -38,20 +40,22 @@ pub(crate) struct Listener {
 
 impl Reports {
     /// Waits for `call`, and tells `listener` of each report until then.
-    pub(crate) async fn follow<T>(self, call: impl Future<Output = T>, listener: Listener) -> T {
-        let Self { mut receiver } = self;
+    pub(crate) async fn follow<T>(
+        &mut self,
+        call: impl Future<Output = T>,
+        listener: &Listener,
+    ) -> T {
         let mut call = pin!(call);
-        let mut sent = f64::NEG_INFINITY;
         loop {
             tokio::select! {
                 biased;
                 answer = &mut call => return answer,
-                Ok(()) = receiver.changed() => {}
+                Ok(()) = self.receiver.changed() => {}
             }
-            let newest = receiver.borrow_and_update().clone();
+            let newest = self.receiver.borrow_and_update().clone();
             // The protocol wants it to grow with every notification.
-            if let Some(progress) = newest.filter(|progress| progress.done > sent) {
-                sent = progress.done;
+            if let Some(progress) = newest.filter(|progress| progress.done > self.sent) {
+                self.sent = progress.done;
                 listener.tell(progress).await;
             }
         }

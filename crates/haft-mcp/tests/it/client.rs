@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Limits, Registry, Roots, Runtime, RuntimeParts, SessionOptions, SystemClock};
+use haft::{Clock, Limits, Registry, Roots, Runtime, RuntimeParts, SessionOptions, SystemClock};
 use haft_contract::{RequirementSet, RunId, Tool, Variables};
-use haft_journal::MemoryJournal;
-use haft_mcp::{ServeError, Server, serve};
+use haft_journal::{Journal, MemoryJournal};
+use haft_mcp::{STATE_KEY_BYTES, ServeError, Server, serve};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a test waits for a message, in milliseconds. It only ends tests that hang.
@@ -26,6 +27,7 @@ pub(crate) struct Client {
     output: Lines<BufReader<DuplexStream>>,
     served: JoinHandle<Result<(), ServeError>>,
     shutdown: CancellationToken,
+    journal: Arc<dyn Journal>,
     last_id: u64,
     _place: TempDir,
 }
@@ -33,25 +35,43 @@ pub(crate) struct Client {
 impl Client {
     /// Returns a client that has shaken hands with a server of these tools.
     pub(crate) async fn connect(tools: impl IntoIterator<Item = Tool>) -> Self {
+        let mut client = Self::open(tools, vec![Rule::new("*", "*", Action::Allow)]);
+        client.initialize("2025-11-25", json!({})).await;
+        client
+    }
+
+    /// Returns a client of a server with these tools and rules, which has not heard of it yet.
+    pub(crate) fn open(tools: impl IntoIterator<Item = Tool>, rules: Vec<Rule>) -> Self {
         let place = tempfile::tempdir().unwrap();
-        let runtime = runtime(&place, tools);
+        let clock: Arc<dyn Clock> = Arc::new(TimersClock(Instant::now()));
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+        let runtime = runtime(&place, tools, rules, Arc::clone(&journal));
         let session = runtime.session(SessionOptions::headless("session", "mcp")).unwrap();
         let run = session.run(RunId::parse("own").unwrap());
         let (input, server_input) = tokio::io::duplex(STREAM_BYTES);
         let (server_output, output) = tokio::io::duplex(STREAM_BYTES);
         let shutdown = CancellationToken::new();
-        let server = Server { runtime, session, run };
+        let server = Server { runtime, session, run, clock, state_key: [7; STATE_KEY_BYTES] };
         let served = tokio::spawn(serve(server, server_input, server_output, shutdown.clone()));
         let output = BufReader::new(output).lines();
-        let mut client =
-            Self { input: Some(input), output, served, shutdown, last_id: 0, _place: place };
+        let input = Some(input);
+        Self { input, output, served, shutdown, journal, last_id: 0, _place: place }
+    }
+
+    /// Shakes hands as older clients do.
+    pub(crate) async fn initialize(&mut self, version: &str, capabilities: Value) {
         let params = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
+            "protocolVersion": version,
+            "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "0"},
         });
-        client.request("initialize", params).await;
-        client
+        let answer = self.request("initialize", params).await;
+        assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
+    }
+
+    /// Returns where the calls are recorded.
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
     }
 
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
@@ -94,7 +114,8 @@ impl Client {
         self.served.await.unwrap()
     }
 
-    async fn send(&mut self, method: &str, params: Value) {
+    /// Sends a request and does not wait for its answer.
+    pub(crate) async fn send(&mut self, method: &str, params: Value) {
         self.last_id += 1;
         let request =
             json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
@@ -115,23 +136,33 @@ pub(crate) fn redacted(mut answer: Value) -> Value {
     answer
 }
 
-fn runtime(place: &TempDir, tools: impl IntoIterator<Item = Tool>) -> Runtime {
-    let anything = Rule {
-        permission: "*".to_owned(),
-        pattern: "*".to_owned(),
-        action: Action::Allow,
-        match_examples: Vec::new(),
-        not_match_examples: Vec::new(),
-    };
+/// The time of tokio's timers, so that a test that moves one moves both.
+struct TimersClock(Instant);
+
+impl Clock for TimersClock {
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap()
+    }
+}
+
+fn runtime(
+    place: &TempDir,
+    tools: impl IntoIterator<Item = Tool>,
+    rules: Vec<Rule>,
+    journal: Arc<dyn Journal>,
+) -> Runtime {
     Runtime::new(RuntimeParts {
         registry: Registry::new(tools).unwrap(),
-        journal: Arc::new(MemoryJournal::new()),
+        journal,
         roots: Roots::open(place.path(), &[]).unwrap(),
         variables: Variables::default(),
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Preset, anything)],
+        rules: rules.into_iter().map(|rule| (RuleScope::Preset, rule)).collect(),
         limits: Limits::default(),
         allow_network: false,
+        network_guard: haft_policy::NetworkGuard::default(),
+        sandbox: haft::Sandbox::system(),
+        project_rules: None,
         watchdogs: Vec::new(),
         // No tool here runs a command.
         launcher: Launcher::new(PathBuf::from("/nonexistent")),

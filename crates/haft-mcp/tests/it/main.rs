@@ -5,6 +5,7 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
+mod asking;
 mod client;
 
 use std::sync::Arc;

@@ -1,0 +1,100 @@
+//! A call that is on its way through the pipeline, seen from outside: it ends, or it asks. Requests come and go around
+//! it; the call itself is a task of the runtime, and dropping this cancels it.
+
+use std::pin::pin;
+
+use haft::{Call, Run, RunError};
+use haft_contract::{BoxFuture, Envelope};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::asking::Asked;
+use crate::progress::{self, Listener, Reports};
+
+/// A call on its way.
+pub(crate) struct Passing {
+    call: BoxFuture<'static, Result<Envelope, RunError>>,
+    asks: mpsc::Receiver<Asked>,
+    reports: Reports,
+    cancellation: CancellationToken,
+}
+
+/// What a call does that others see.
+pub(crate) enum Step {
+    Ended(Result<Envelope, RunError>),
+    Asked(Asked),
+}
+
+impl Passing {
+    /// Returns the call about to begin. Its questions come out of `asks`.
+    pub(crate) fn new(run: Run, mut call: Call, asks: mpsc::Receiver<Asked>) -> Self {
+        let cancellation = CancellationToken::new();
+        let (sink, reports) = progress::channel();
+        (call.cancellation, call.progress) = (cancellation.clone(), sink);
+        Self { call: Box::pin(async move { run.call(call).await }), asks, reports, cancellation }
+    }
+
+    /// Waits for what comes next, and tells `listener` of progress until then. `given_up` says that the request which
+    /// waits was cancelled, and the call with it.
+    pub(crate) async fn step(
+        &mut self,
+        given_up: &CancellationToken,
+        listener: Option<&Listener>,
+    ) -> Step {
+        let Self { call, asks, reports, cancellation } = self;
+        let next = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    envelope = &mut *call => return Step::Ended(envelope),
+                    Some(asked) = asks.recv() => {
+                        // A call that was given up withdraws its question in a moment.
+                        if !cancellation.is_cancelled() {
+                            return Step::Asked(asked);
+                        }
+                    }
+                }
+            }
+        };
+        let next = cancelling(cancellation, given_up, next);
+        match listener {
+            None => next.await,
+            Some(listener) => reports.follow(next, listener).await,
+        }
+    }
+
+    /// Waits for somebody on whom the call waits.
+    pub(crate) async fn wait_for<T>(
+        &mut self,
+        others: impl Future<Output = T>,
+        given_up: &CancellationToken,
+    ) -> T {
+        cancelling(&self.cancellation, given_up, others).await
+    }
+
+    /// Tells the call to stop.
+    pub(crate) fn cancel(&self) {
+        self.cancellation.cancel();
+    }
+
+    /// Waits until a call that has not ended yet is recorded.
+    pub(crate) async fn end(self) {
+        // It is in the journal, or the journal has failed, which the next call says to somebody.
+        let _ = self.call.await;
+    }
+}
+
+/// Waits for `work`, and cancels the call as soon as it is given up.
+async fn cancelling<T>(
+    cancellation: &CancellationToken,
+    given_up: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        () = given_up.cancelled() => cancellation.cancel(),
+    }
+    work.await
+}
