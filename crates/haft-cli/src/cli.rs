@@ -9,10 +9,13 @@ use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 
 use crate::command::call::CallArgs;
 use crate::command::completions::CompletionsArgs;
+use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
+use crate::command::policy::PolicyArgs;
 use crate::command::runs::RunsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
+use crate::network_guard::Guard;
 use crate::output::Color;
 use crate::preset::Preset;
 
@@ -41,6 +44,8 @@ Exit status:
 Files:
   haft.toml in the working directory or above it says what an agent may do there. One that nobody
   trusted (haft trust) may narrow what is allowed, not widen it.
+  What you allowed for a project when you were asked is in the directory projects beside the journal;
+  haft policy list shows it.
   The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else
   ~/.local/state/haft.";
 
@@ -60,6 +65,8 @@ Examples:
   haft mcp --root ~/src/project     Offer them for another one
   haft mcp --allow bash             Let the client run commands, too")]
     Mcp,
+    Policy(PolicyArgs),
+    Doctor(DoctorArgs),
     Init(InitArgs),
     Trust(TrustArgs),
     Completions(CompletionsArgs),
@@ -129,6 +136,37 @@ pub(crate) struct SettingArgs {
         hide_env_values = true
     )]
     pub(crate) allow_network: Option<bool>,
+
+    /// Host that commands may reach, through a proxy of their own (can be repeated)
+    ///
+    /// A name such as docs.rs, or a pattern such as *.crates.io. An address of this machine or its networks, such as
+    /// 127.0.0.1 or localhost, must be given as it is. A deny rule of the manifest still holds.
+    #[arg(long, global = true, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// How many commands are refused by name while they have no network
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "STRENGTH",
+        env = "HAFT_NETWORK_GUARD",
+        hide_env_values = true
+    )]
+    pub(crate) network_guard: Option<Guard>,
+
+    /// Run commands without the kernel sandbox
+    ///
+    /// They can then do whatever you can: read credentials, change files anywhere, use the network. Every answer says
+    /// that nothing was enforced. A manifest cannot set it.
+    #[arg(
+        long,
+        global = true,
+        value_parser = BoolishValueParser::new(),
+        env = "HAFT_UNSAFE_NO_SANDBOX",
+        hide_env_values = true
+    )]
+    pub(crate) unsafe_no_sandbox: bool,
 
     /// Longest output of a call, and largest file, content or patch
     #[arg(

@@ -2,10 +2,12 @@
 
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod help_limits;
 pub(crate) mod help_markdown;
 pub(crate) mod init;
 pub(crate) mod mcp;
+pub(crate) mod policy;
 pub(crate) mod runs;
 pub(crate) mod tools;
 pub(crate) mod trust;

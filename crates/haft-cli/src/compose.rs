@@ -1,22 +1,27 @@
 //! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
 //! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use haft::{Clock, Registry, Roots, Runtime, RuntimeParts, Session, SessionOptions, SystemClock};
+use haft::{
+    Clock, Confine, ProgramWatchdog, ReferenceWatchdog, Registry, Roots, Runtime, RuntimeParts,
+    Sandbox, Session, SessionOptions, SystemClock, Watchdog,
+};
 use haft_contract::{RunId, Variables};
-use haft_journal::{Journal, SqliteJournal};
+use haft_journal::{Journal, MemoryJournal, SqliteJournal};
 use haft_policy::{Action, Rule, RuleScope};
-use haft_sandbox::Launcher;
+use haft_sandbox::{Launcher, Mechanisms};
 
 use crate::cli::SettingArgs;
 use crate::error::CommandError;
-use crate::own_files::OwnFiles;
+use crate::manifest::ManifestFile;
+use crate::places::{Places, git_identity};
 use crate::settings::Settings;
 use crate::state::{State, user_data};
-use crate::{environment, id, permission_names};
+use crate::{environment, id, own_files, permission_names};
 
 /// Returns the tools that the settings offer.
 pub(crate) fn registry(settings: &Settings) -> Result<Registry, CommandError> {
@@ -62,47 +67,166 @@ pub(crate) fn journal_path(args: &SettingArgs, state: &State) -> PathBuf {
     named.unwrap_or_else(|| state.journal())
 }
 
-/// Puts a runtime together.
+/// Puts a runtime together that records calls.
 pub(crate) fn runtime(
+    args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+) -> Result<Runtime, CommandError> {
+    let journal = Arc::new(journal(args, state)?);
+    state.sweep_sessions(SystemTime::now());
+    runtime_on(journal, args, settings, state)
+}
+
+/// Puts a runtime together for looking at what it would do, which leaves nothing behind.
+pub(crate) fn unrecorded_runtime(
+    args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+) -> Result<Runtime, CommandError> {
+    runtime_on(Arc::new(MemoryJournal::new()), args, settings, state)
+}
+
+fn runtime_on(
+    journal: Arc<dyn Journal>,
     args: &SettingArgs,
     settings: &Settings,
     state: &State,
 ) -> Result<Runtime, CommandError> {
     let registry = registry(settings)?;
     permission_names::check(&settings.rules, &settings.requires.capabilities)?;
-    let roots = Roots::open(&settings.root, &settings.roots)?;
-    let helper = std::env::current_exe().map_err(|err| {
-        CommandError::failed(format!("haft does not find its own program: {err}"))
-    })?;
-    let journal = Arc::new(journal(args, state)?);
-    let mut rules = settings.rules.clone();
-    let own = OwnFiles {
-        state,
-        journal: journal_path(args, state),
-        manifest: settings.manifest.as_deref(),
-    };
-    rules.extend(own.rules(&roots, &registry).into_iter().map(|rule| (RuleScope::Manifest, rule)));
-    state.sweep_sessions(SystemTime::now());
+    let roots = roots(settings)?;
+    let helper = helper()?;
+    let rules = settings.rules.clone();
+    let places = places(args, settings, state);
+    let sandbox = sandbox(settings, &places, &roots.paths());
     let parts = RuntimeParts {
         registry,
-        variables: Variables {
-            workspace: roots.paths(),
-            ad_hoc: Vec::new(),
-            user_data: user_data().into_iter().collect(),
-        },
+        variables: variables(&roots),
         roots,
-        journal: journal as Arc<dyn Journal>,
+        journal,
         requires: settings.requires.clone(),
         rules,
         limits: settings.limits,
         allow_network: settings.allow_network,
-        watchdogs: Vec::new(),
-        launcher: Launcher::new(helper),
-        environment: environment::allowed(std::env::vars_os()),
+        network_guard: settings.network_guard,
+        project_rules: Some(Arc::new(settings.project.clone())),
+        watchdogs: watchdogs(settings)?,
+        launcher: Launcher::new(helper).quarantine(state.quarantine()),
+        sandbox,
+        environment: command_environment(&places),
         sidecars: state.sessions(),
         clock: Arc::new(SystemClock),
     };
     Ok(Runtime::new(parts)?)
+}
+
+/// Returns the program that starts and confines processes, which is this one.
+pub(crate) fn helper() -> Result<PathBuf, CommandError> {
+    std::env::current_exe()
+        .map_err(|err| CommandError::failed(format!("haft does not find its own program: {err}")))
+}
+
+/// Opens the directories that calls may reach.
+pub(crate) fn roots(settings: &Settings) -> Result<Roots, CommandError> {
+    Ok(Roots::open(&settings.root, &settings.roots)?)
+}
+
+/// Returns what the variables in path patterns stand for.
+pub(crate) fn variables(roots: &Roots) -> Variables {
+    Variables {
+        workspace: roots.paths(),
+        ad_hoc: Vec::new(),
+        user_data: user_data().into_iter().collect(),
+    }
+}
+
+/// Returns all rules that a call of the command line is judged by.
+pub(crate) fn rules_in_force(settings: &Settings) -> Result<Vec<(RuleScope, Rule)>, CommandError> {
+    let registry = registry(settings)?;
+    let of_session = session_rules(settings, &registry)?.into_iter();
+    let of_session = of_session.map(|rule| (RuleScope::Session, rule));
+    Ok(settings.rules.iter().cloned().chain(of_session).collect())
+}
+
+/// Returns what commands see beside the roots, and what is kept from them and from tools.
+pub(crate) fn places(args: &SettingArgs, settings: &Settings, state: &State) -> Places {
+    let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+    let mut places = Places::find(&|name| std::env::var_os(name), &home);
+    places.readable.extend(settings.sandbox.readable.iter().cloned());
+    places.hidden.extend(own_files::hidden(state.directory(), &journal_path(args, state)));
+    places
+}
+
+fn sandbox(settings: &Settings, places: &Places, roots: &[PathBuf]) -> Sandbox {
+    let own = settings.manifest.as_deref();
+    let own = own.and_then(|manifest| own_files::protected_manifest(manifest, roots));
+    let protected = settings.sandbox.protected.clone();
+    // A path that is no pattern is left as it is; the usual name is protected in any case.
+    let protected = protected.clone().extended(own).unwrap_or(protected);
+    Sandbox {
+        confine: if settings.sandbox.is_off { Confine::UnsafeNever } else { Confine::Always },
+        readable: places.readable.clone(),
+        hidden: places.hidden.clone(),
+        protected,
+        home: places.home.clone(),
+        resources: settings.sandbox.resources,
+        mechanisms: mechanisms(),
+    }
+}
+
+/// Returns the mechanisms of the kernel to use, which are all of them.
+#[cfg(not(debug_assertions))]
+pub(crate) fn mechanisms() -> Mechanisms {
+    Mechanisms::ALL
+}
+
+/// Returns the mechanisms of the kernel to use. The tests of what each of them stops leave one out; a released program
+/// knows no such variable.
+#[cfg(debug_assertions)]
+pub(crate) fn mechanisms() -> Mechanisms {
+    let Ok(named) = std::env::var("HAFT_TEST_MECHANISMS") else { return Mechanisms::ALL };
+    let has = |name: &str| named.split(',').any(|one| one == name);
+    Mechanisms { namespaces: has("namespaces"), landlock: has("landlock"), seccomp: has("seccomp") }
+}
+
+/// Returns what commands get of the environment, and who the user is to git, whose configuration they do not see.
+fn command_environment(places: &Places) -> Vec<(OsString, OsString)> {
+    let mut variables = environment::allowed(std::env::vars_os());
+    variables.extend(git_identity(&|name| std::env::var_os(name), &places.home));
+    variables
+}
+
+/// Returns the hooks before execution: the built-in one, and the programs of the manifest in order.
+fn watchdogs(settings: &Settings) -> Result<Vec<Arc<dyn Watchdog>>, CommandError> {
+    let mut watchdogs: Vec<Arc<dyn Watchdog>> = Vec::new();
+    if settings.reference_watchdog {
+        watchdogs.push(Arc::new(ReferenceWatchdog));
+    }
+    let manifest = match settings.manifest.as_ref().filter(|_| !settings.watchdogs.is_empty()) {
+        Some(path) => ManifestFile::read(path)?.value()?,
+        None => serde_json::Value::Null,
+    };
+    for entry in &settings.watchdogs {
+        let mut words = entry.program.iter();
+        watchdogs.push(Arc::new(ProgramWatchdog {
+            program: words.next().map(PathBuf::from).unwrap_or_default(),
+            args: words.map(OsString::from).collect(),
+            timeout_ms: entry.timeout_ms,
+            environment: environment::allowed(std::env::vars_os()),
+            directory: settings.root.clone(),
+            manifest: manifest.clone(),
+        }));
+    }
+    Ok(watchdogs)
+}
+
+/// Returns the rules that flags give to the session.
+fn session_rules(settings: &Settings, registry: &Registry) -> Result<Vec<Rule>, CommandError> {
+    let tools = settings.allow.iter().map(|name| allow_tool(registry, name));
+    let hosts =
+        settings.allow_hosts.iter().map(|host| Ok(Rule::new("net.fetch", host, Action::Allow)));
+    tools.chain(hosts).collect()
 }
 
 /// Opens a session for a front end without a person who could be asked.
@@ -111,9 +235,8 @@ pub(crate) fn session(
     settings: &Settings,
     front_end: &str,
 ) -> Result<Session, CommandError> {
-    let rules = settings.allow.iter().map(|name| allow_tool(runtime.registry(), name));
     let options = SessionOptions {
-        rules: rules.collect::<Result<_, _>>()?,
+        rules: session_rules(settings, runtime.registry())?,
         ..SessionOptions::headless(id::new("session", SystemClock.now_ms())?, front_end)
     };
     Ok(runtime.session(options)?)

@@ -46,7 +46,8 @@ impl Status {
         }
     }
 
-    fn of_code(code: ErrorCode) -> Self {
+    /// Returns the status of a command whose whole work was a call that was refused or failed with this code.
+    pub(crate) fn of_code(code: ErrorCode) -> Self {
         match code {
             ErrorCode::ToolNotFound | ErrorCode::InvalidInput => Self::Usage,
             ErrorCode::CapabilityDenied

@@ -13,7 +13,12 @@ const CHARS: u32 = 26;
 
 /// Returns a new name: the prefix, the time and 80 random bits.
 pub(crate) fn new(prefix: &str, now_ms: u64) -> Result<String, CommandError> {
-    let mut random = [0; RANDOM_BYTES];
+    Ok(spell(prefix, now_ms, random_bytes()?))
+}
+
+/// Returns bytes that nobody can guess.
+pub(crate) fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], CommandError> {
+    let mut random = [0; COUNT];
     let mut filled = 0;
     while let Some(rest) = random.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match getrandom(rest, GetRandomFlags::empty()) {
@@ -26,7 +31,7 @@ pub(crate) fn new(prefix: &str, now_ms: u64) -> Result<String, CommandError> {
             }
         }
     }
-    Ok(spell(prefix, now_ms, random))
+    Ok(random)
 }
 
 fn spell(prefix: &str, now_ms: u64, random: [u8; RANDOM_BYTES]) -> String {

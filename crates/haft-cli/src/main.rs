@@ -1,6 +1,7 @@
 //! The `haft` command: parses the command line, runs one command and ends the process with its status. Every command is
 //! a file of its own below `command/`; what they share is put together in `compose.rs`.
 
+mod ask;
 mod cli;
 mod command;
 mod compose;
@@ -8,11 +9,15 @@ mod environment;
 mod error;
 mod format;
 mod id;
+mod input;
 mod manifest;
+mod network_guard;
 mod output;
 mod own_files;
 mod permission_names;
+mod places;
 mod preset;
+mod project;
 mod quote;
 mod settings;
 mod signals;
@@ -67,6 +72,8 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
         Command::Tools(args) => command::tools::run(&args, settings, &State::locate()?),
         Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
         Command::Mcp => block_on(command::mcp::run(settings, &State::locate()?)),
+        Command::Policy(args) => block_on(command::policy::run(args, settings, &State::locate()?)),
+        Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
         Command::Init(args) => command::init::run(&args, settings, &State::locate()?),
         Command::Trust(args) => command::trust::run(&args, settings, &State::locate()?),
         Command::Completions(args) => command::completions::run(&args),

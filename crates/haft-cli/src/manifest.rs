@@ -3,6 +3,8 @@
 
 mod problem;
 mod read;
+mod sandbox;
+mod watchdog;
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +15,19 @@ use haft_tools::Profile;
 use serde::Deserialize;
 
 use crate::error::CommandError;
+use crate::network_guard::Guard;
 use crate::preset::Preset;
+
+pub(crate) use read::Examples;
+pub(crate) use sandbox::{
+    SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
+    SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
+    SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
+    SandboxSection,
+};
+pub(crate) use watchdog::{
+    WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX, WatchdogEntry,
+};
 
 /// The manifest's file name.
 pub(crate) const FILE_NAME: &str = "haft.toml";
@@ -33,6 +47,10 @@ pub(crate) struct Manifest {
     pub(crate) requires: RequirementSet,
     pub(crate) limits: ManifestLimits,
     pub(crate) allow_network: Option<bool>,
+    pub(crate) network_guard: Option<Guard>,
+    pub(crate) sandbox: SandboxSection,
+    pub(crate) watchdogs: Vec<WatchdogEntry>,
+    pub(crate) reference_watchdog: Option<bool>,
     pub(crate) permissions: Vec<Rule>,
 }
 
@@ -97,12 +115,43 @@ impl ManifestFile {
         sha256_hex(self.text.as_bytes())
     }
 
+    /// Returns the manifest as a watchdog's program is told it.
+    pub(crate) fn value(&self) -> Result<serde_json::Value, CommandError> {
+        toml::from_str(&self.text)
+            .map_err(|err| CommandError::usage(format!("{}: {err}", self.path.display())))
+    }
+
     /// Returns what the manifest says, or everything that is wrong with it.
     pub(crate) fn parse(&self) -> Result<Manifest, CommandError> {
-        read::read(&self.text).map_err(|problems| {
-            CommandError::usage(problem::report(&self.path, &self.text, problems))
+        self.parse_with(Examples::Checked)
+    }
+
+    /// Returns what the manifest says, and leaves it to the caller whether the examples of its rules hold.
+    pub(crate) fn parse_with(&self, examples: Examples) -> Result<Manifest, CommandError> {
+        read::read(&self.text, examples).map_err(|problems| {
+            CommandError::usage(problem::report("manifest", &self.path, &self.text, problems))
         })
     }
+}
+
+/// What a file of rules says that is kept for one project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProjectText {
+    /// The directory that the rules are about, as it was written down.
+    pub(crate) root: Option<String>,
+    /// The rules.
+    pub(crate) permissions: Vec<Rule>,
+}
+
+/// Returns what a file of rules for a project says, or everything that is wrong with it.
+pub(crate) fn parse_project(
+    path: &Path,
+    text: &str,
+    examples: Examples,
+) -> Result<ProjectText, CommandError> {
+    read::read_project(text, examples).map_err(|problems| {
+        CommandError::usage(problem::report("project rules", path, text, problems))
+    })
 }
 
 /// Returns where a manifest lies. The file itself may be a link: that lends it a content but no other place, or else a

@@ -1,76 +1,35 @@
-//! Rules that keep haft's own files from the tools where a root encloses them: whoever could write the journal, the
-//! record of trust or the manifest would decide what is allowed and what is remembered. And rules that keep tools from
-//! writing what others run by themselves. A command is not held by them.
+//! haft's own files, which neither tools nor commands reach: whoever could write the journal, the record of trust or the
+//! manifest would decide what is allowed and what is remembered. Where they are is said here; keeping everybody away
+//! is the runtime's and the sandbox's business.
 
 use std::path::{Path, PathBuf};
 
-use haft::{Registry, Roots};
-use haft_contract::Contract;
-use haft_policy::{Action, Rule, escape_path};
+/// What SQLite keeps beside a database, under its name and this.
+const JOURNAL_SUFFIXES: &[&str] = &["", "-journal", "-shm", "-wal"];
 
-use crate::manifest::FILE_NAME;
-use crate::state::State;
-
-/// What git, editors, shells and agents run or obey by themselves: whoever writes it runs commands without `bash`.
-const RUN_BY_OTHERS: &[&str] = &[
-    "**/.git/hooks/**",
-    "**/.git/config",
-    "**/.vscode/**",
-    "**/.idea/**",
-    "**/.mcp.json",
-    "**/.claude/**",
-    "**/.envrc",
-];
-
-/// Where haft's own files are.
-pub(crate) struct OwnFiles<'a> {
-    /// The state directory, which is neither read nor written.
-    pub(crate) state: &'a State,
-    /// The journal, wherever it is; neither read nor written.
-    pub(crate) journal: PathBuf,
-    /// The manifest, which is not written.
-    pub(crate) manifest: Option<&'a Path>,
-}
-
-impl OwnFiles<'_> {
-    /// Returns the rules that are needed for these roots.
-    pub(crate) fn rules(&self, roots: &Roots, registry: &Registry) -> Vec<Rule> {
-        let encloses = |path: &Path| roots.paths().iter().any(|root| path.starts_with(root));
-        let state = canonical(self.state.directory());
-        let journal = canonical(&self.journal);
-        let mut rules = Vec::new();
-        if encloses(&state) {
-            rules.extend(deny(&["fs.read", "fs.write"], &escape_path(&state), registry));
-        }
-        if encloses(&journal) && !journal.starts_with(&state) {
-            // SQLite keeps what was written last beside the file, under its name and something more.
-            let pattern = format!("{}*", escape_path(&journal));
-            rules.extend(deny(&["fs.read", "fs.write"], &pattern, registry));
-        }
-        // Also where there is none yet: one that lies nearer comes before the one that holds now.
-        rules.extend(deny(&["fs.write"], &format!("**/{FILE_NAME}"), registry));
-        for pattern in RUN_BY_OTHERS {
-            rules.extend(deny(&["fs.write"], pattern, registry));
-        }
-        let has_other_name = |path: &&Path| path.file_name().is_some_and(|name| name != FILE_NAME);
-        if let Some(manifest) = self.manifest.filter(has_other_name).filter(|path| encloses(path)) {
-            rules.extend(deny(&["fs.write"], &escape_path(manifest), registry));
-        }
-        rules
+/// Returns the places that are hidden: the state directory, and the journal wherever it is.
+pub(crate) fn hidden(state: &Path, journal: &Path) -> Vec<PathBuf> {
+    let state = canonical(state);
+    let journal = canonical(journal);
+    let mut places = Vec::new();
+    if !journal.starts_with(&state) {
+        let beside = |suffix: &&str| {
+            let mut name = journal.clone().into_os_string();
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        places.extend(JOURNAL_SUFFIXES.iter().map(beside));
     }
+    places.push(state);
+    places
 }
 
-/// A rule that names a tool comes before one that names a capability, so that the tools are named as well. Patterns of
-/// a tool that runs commands are about command lines.
-fn deny(capabilities: &[&str], pattern: &str, registry: &Registry) -> Vec<Rule> {
-    let needs_one = |contract: &&Contract| {
-        let fs = &contract.requires.fs;
-        contract.requires.shell.is_empty()
-            && ((capabilities.contains(&"fs.read") && !fs.read.is_empty()) || !fs.write.is_empty())
-    };
-    let tools = registry.contracts().filter(needs_one).map(|contract| contract.id.as_str());
-    let permissions = capabilities.iter().copied().chain(tools);
-    permissions.map(|permission| Rule::new(permission, pattern, Action::Deny)).collect()
+/// Returns the name under which a manifest that is not called as usual is protected, if it lies in a root.
+pub(crate) fn protected_manifest(manifest: &Path, roots: &[PathBuf]) -> Option<String> {
+    let manifest = canonical(manifest);
+    let inside = roots.iter().find_map(|root| manifest.strip_prefix(root).ok())?;
+    let is_plain = |text: &&str| !text.contains(['*', '\\']);
+    inside.to_str().filter(is_plain).map(str::to_owned)
 }
 
 /// Returns the canonical path of something that need not exist yet.
@@ -101,5 +60,27 @@ mod tests {
         };
         check("link/a/b", &real.join("a/b"));
         check("link", &real);
+    }
+
+    #[test]
+    fn a_journal_elsewhere_is_hidden_with_what_lies_beside_it() {
+        let check = |journal: &str, expect: &[&str]| {
+            let found = hidden(Path::new("/nowhere/state"), Path::new(journal));
+            assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
+        };
+        check("/nowhere/state/journal.sqlite", &["/nowhere/state"]);
+        let beside =
+            ["/nowhere/j", "/nowhere/j-journal", "/nowhere/j-shm", "/nowhere/j-wal", "/nowhere/state"];
+        check("/nowhere/j", &beside);
+    }
+
+    #[test]
+    fn a_manifest_of_another_name_is_protected_in_a_root() {
+        let roots = [PathBuf::from("/nowhere/root")];
+        let check = |manifest: &str, expect: Option<&str>| {
+            assert_eq!(protected_manifest(Path::new(manifest), &roots).as_deref(), expect);
+        };
+        check("/nowhere/root/agents/one.toml", Some("agents/one.toml"));
+        check("/nowhere/one.toml", None);
     }
 }

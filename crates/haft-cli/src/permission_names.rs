@@ -31,9 +31,7 @@ pub(crate) fn check(rules: &[(RuleScope, Rule)], named: &[String]) -> Result<(),
     if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
         return Ok(());
     }
-    let tools = haft_tools::tools(Profile::Contract);
-    let tools = tools.iter().filter_map(|tool| tool.checked_contract().ok());
-    let mut known: Vec<String> = tools.map(|contract| contract.id.to_string()).collect();
+    let mut known = own_tools();
     known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
     known.extend_from_slice(named);
     let of_manifest = rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest);
@@ -46,6 +44,17 @@ pub(crate) fn check(rules: &[(RuleScope, Rule)], named: &[String]) -> Result<(),
         return Ok(());
     }
     Err(CommandError::usage(format!("permissions: {}", unknown.join("; "))).hint("haft tools list"))
+}
+
+/// Returns whether a name is that of a tool, in this version of haft or in another.
+pub(crate) fn is_tool(name: &str) -> bool {
+    OTHER_TOOLS.contains(&name) || own_tools().iter().any(|id| id == name)
+}
+
+fn own_tools() -> Vec<String> {
+    let tools = haft_tools::tools(Profile::Contract);
+    let tools = tools.iter().filter_map(|tool| tool.checked_contract().ok());
+    tools.map(|contract| contract.id.to_string()).collect()
 }
 
 fn is_known(permission: &str, known: &[String]) -> bool {

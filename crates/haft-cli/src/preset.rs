@@ -13,7 +13,7 @@ pub(crate) enum Preset {
     ReadOnly,
     /// Read files inside the roots, ask about everything else
     Ask,
-    /// Read, write and edit files inside the roots, ask about everything else
+    /// Read, write and edit files inside the roots, run confined commands, ask about everything else
     #[default]
     Workspace,
     /// Allow everything
@@ -36,14 +36,19 @@ impl Preset {
         }
     }
 
-    /// Returns the preset's rules.
-    pub(crate) fn rules(self) -> Vec<Rule> {
+    /// Returns the preset as it is written.
+    pub(crate) fn text(self) -> &'static str {
         let (_, text) = PRESETS
             .iter()
             .find(|(name, _)| *name == self.name())
             .expect("a test checks that the policy crate has every preset");
+        text
+    }
+
+    /// Returns the preset's rules.
+    pub(crate) fn rules(self) -> Vec<Rule> {
         let manifest: PresetManifest =
-            toml::from_str(text).expect("a test checks that every preset can be read");
+            toml::from_str(self.text()).expect("a test checks that every preset can be read");
         manifest.permissions
     }
 }

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use haft::Limits;
 use haft_contract::{RequirementSet, ToolId};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_sandbox::{ProtectedNames, Resources};
 use haft_tools::Profile;
 
 use crate::cli::SettingArgs;
 use crate::error::CommandError;
-use crate::manifest::{FILE_NAME, Manifest, ManifestFile};
+use crate::manifest::{Examples, FILE_NAME, Manifest, ManifestFile, SandboxSection, WatchdogEntry};
 use crate::output;
 use crate::preset::Preset;
+use crate::project::Project;
 use crate::state::State;
 use crate::trust::Trust;
 use crate::widening::part;
@@ -30,16 +32,45 @@ pub(crate) struct Settings {
     pub(crate) tools: Option<Vec<ToolId>>,
     /// What the agent requires beyond its tools.
     pub(crate) requires: RequirementSet,
-    /// Rules of the preset and the manifest.
+    /// Rules of the preset, the manifest and the project.
     pub(crate) rules: Vec<(RuleScope, Rule)>,
+    /// Where the rules of the preset come from.
+    pub(crate) preset: Preset,
+    /// Where the rules for this project are kept.
+    pub(crate) project: Project,
     /// Tools whose every call is allowed.
     pub(crate) allow: Vec<String>,
+    /// Hosts that commands may reach.
+    pub(crate) allow_hosts: Vec<String>,
     /// Bounds of every call.
     pub(crate) limits: Limits,
     /// Whether commands get the ordinary network.
     pub(crate) allow_network: bool,
+    /// What is refused by name while commands have no network.
+    pub(crate) network_guard: NetworkGuard,
+    /// How commands are confined.
+    pub(crate) sandbox: SandboxSettings,
+    /// Programs that see every call before it executes.
+    pub(crate) watchdogs: Vec<WatchdogEntry>,
+    /// Whether the built-in watchdog sees every call, too.
+    pub(crate) reference_watchdog: bool,
     /// The manifest that was used.
     pub(crate) manifest: Option<PathBuf>,
+}
+
+/// How commands are confined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SandboxSettings {
+    /// They are not, because the user said so.
+    pub(crate) is_off: bool,
+    /// How much they can use.
+    pub(crate) resources: Resources,
+    /// Further directories and files that they can read: absolute, canonical, and there.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Names that nobody changes.
+    pub(crate) protected: ProtectedNames,
+    /// Names that are protected by themselves, and here are not.
+    pub(crate) unprotect: Vec<String>,
 }
 
 /// A manifest as far as it holds.
@@ -51,9 +82,17 @@ struct Layer {
 
 /// Finds out what holds. What of the manifest does not is said on standard error.
 pub(crate) fn resolve(args: &SettingArgs, state: &State) -> Result<Settings, CommandError> {
+    resolve_with(args, state, Examples::Checked)
+}
+
+/// Finds out what holds, also where the examples of rules are left to the caller.
+pub(crate) fn resolve_with(
+    args: &SettingArgs,
+    state: &State,
+    examples: Examples,
+) -> Result<Settings, CommandError> {
     let working_directory = working_directory()?;
-    let layer = layer(args, state, &working_directory)?;
-    let Layer { manifest, file, is_trusted } = layer;
+    let Layer { manifest, file, is_trusted } = layer(args, state, &working_directory, examples)?;
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
     let preset = args.preset.or(manifest.preset).unwrap_or_default();
     let permissions = if is_trusted {
@@ -61,24 +100,74 @@ pub(crate) fn resolve(args: &SettingArgs, state: &State) -> Result<Settings, Com
     } else {
         without_asks_for_denied(manifest.permissions, preset)
     };
+    let root_given = args.root.as_deref().filter(|root| !root.as_os_str().is_empty());
+    let root = match root_given {
+        Some(root) => working_directory.join(root),
+        None => manifest.root.map_or(directory.to_owned(), |root| directory.join(root)),
+    };
+    let project = Project::of(state, &root);
     let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
     let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
-    let root_given = args.root.as_deref().filter(|root| !root.as_os_str().is_empty());
+    let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
+    let sandbox = sandbox(args, manifest.sandbox, directory);
+    warn_of_less(&sandbox);
+    let placed = |entry: WatchdogEntry| entry.placed(directory);
     Ok(Settings {
-        root: match root_given {
-            Some(root) => working_directory.join(root),
-            None => manifest.root.map_or(directory.to_owned(), |root| directory.join(root)),
-        },
+        root,
         roots: manifest.roots.iter().map(|root| directory.join(root)).collect(),
         profile: args.profile.map(Profile::from).or(manifest.profile).unwrap_or_default(),
         tools: named_tools(args)?.or(manifest.tools),
-        requires: manifest.requires,
-        rules: of_preset.chain(of_manifest).collect(),
+        requires: requires(manifest.requires, &args.allow_host),
+        rules: of_preset.chain(of_manifest).chain(of_project).collect(),
+        preset,
+        project,
         allow: args.allow.clone(),
+        allow_hosts: args.allow_host.clone(),
         limits: limits(args, manifest.limits.output_bytes, manifest.limits.timeout_ms),
         allow_network: args.allow_network.or(manifest.allow_network).unwrap_or(false),
+        network_guard: args.network_guard.or(manifest.network_guard).unwrap_or_default().into(),
+        sandbox,
+        watchdogs: manifest.watchdogs.into_iter().map(placed).collect(),
+        reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         manifest: file.map(|file| file.path().to_owned()),
     })
+}
+
+/// Hosts are required as well as allowed: without a requirement, a rule for all hosts would grant none.
+fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
+    for host in hosts {
+        if !requires.net.hosts.contains(host) {
+            requires.net.hosts.push(host.clone());
+        }
+    }
+    requires
+}
+
+/// What is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
+fn sandbox(args: &SettingArgs, section: SandboxSection, directory: &Path) -> SandboxSettings {
+    let (resources, protected) = (section.resources(), section.protected());
+    let SandboxSection { readable, unprotect, .. } = section;
+    let readable = readable.iter().filter_map(|path| directory.join(path).canonicalize().ok());
+    SandboxSettings {
+        is_off: args.unsafe_no_sandbox,
+        resources,
+        readable: readable.collect(),
+        protected,
+        unprotect,
+    }
+}
+
+/// Says at every start what is less confined than it is by itself.
+fn warn_of_less(sandbox: &SandboxSettings) {
+    if sandbox.is_off {
+        let message =
+            "commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can";
+        output::warning(message, None);
+    }
+    if !sandbox.unprotect.is_empty() {
+        let names = sandbox.unprotect.join(", ");
+        output::warning(&format!("not protected any more (sandbox.unprotect): {names}"), None);
+    }
 }
 
 /// Returns the directory that this process works in.
@@ -99,15 +188,21 @@ fn named_manifest(args: &SettingArgs) -> Option<&Path> {
     args.config.as_deref().filter(|path| !path.as_os_str().is_empty())
 }
 
-fn layer(args: &SettingArgs, state: &State, directory: &Path) -> Result<Layer, CommandError> {
+fn layer(
+    args: &SettingArgs,
+    state: &State,
+    directory: &Path,
+    examples: Examples,
+) -> Result<Layer, CommandError> {
     if let Some(path) = named_manifest(args) {
         let file = ManifestFile::read(path)?;
-        return Ok(Layer { manifest: file.parse()?, file: Some(file), is_trusted: true });
+        let manifest = file.parse_with(examples)?;
+        return Ok(Layer { manifest, file: Some(file), is_trusted: true });
     }
     let Some(file) = ManifestFile::discover(directory)? else {
         return Ok(Layer { manifest: Manifest::default(), file: None, is_trusted: true });
     };
-    let manifest = file.parse()?;
+    let manifest = file.parse_with(examples)?;
     if Trust::new(state.trust()).holds(&file) {
         return Ok(Layer { manifest, file: Some(file), is_trusted: true });
     }

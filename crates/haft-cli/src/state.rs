@@ -1,4 +1,5 @@
-//! The user's state directory: the journal, the sidecars of sessions and what was trusted. It lies outside every
+//! The user's state directory: the journal, the sidecars of sessions, what was trusted and what
+//! was decided for projects. It lies outside every
 //! workspace, so that what works in one cannot rewrite what is known about it.
 
 use std::ffi::OsString;
@@ -52,9 +53,19 @@ impl State {
         self.directory.join("sessions")
     }
 
+    /// Returns where what commands left at protected names is moved to.
+    pub(crate) fn quarantine(&self) -> PathBuf {
+        self.directory.join("quarantine")
+    }
+
     /// Returns where it is recorded which manifests were trusted.
     pub(crate) fn trust(&self) -> PathBuf {
         self.directory.join("trust")
+    }
+
+    /// Returns where the rules for projects are, a file each.
+    pub(crate) fn projects(&self) -> PathBuf {
+        self.directory.join("projects")
     }
 
     /// Removes sidecars that nobody came for. Failing costs only space, so it is not reported.

@@ -8,6 +8,7 @@ use haft_policy::Action;
 use serde::Serialize;
 
 use crate::manifest::Manifest;
+use crate::network_guard::Guard;
 use crate::preset::Preset;
 
 /// A manifest taken apart.
@@ -40,6 +41,11 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
         widenings.push(format!("limits.timeout_ms = {timeout}"));
         narrow.limits.timeout_ms = None;
     }
+    if let Some(guard) = narrow.network_guard.take_if(|guard| *guard < Guard::default()) {
+        widenings.push(format!("network_guard = {:?}", guard.name()));
+    }
+    part_sandbox(&mut narrow, &mut widenings);
+    part_watchdogs(&mut narrow, &mut widenings);
     let requires = std::mem::take(&mut narrow.requires);
     if !requires.is_empty() {
         widenings.push(format!("requires = {}", json(&requires)));
@@ -52,6 +58,25 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
         !widens
     });
     Parted { narrow, widenings }
+}
+
+/// More protected names narrow, and so do smaller bounds; everything else in the table widens.
+fn part_sandbox(manifest: &mut Manifest, widenings: &mut Vec<String>) {
+    let sandbox = &mut manifest.sandbox;
+    widenings.extend(sandbox.take_larger_bounds());
+    let readable = sandbox.readable.drain(..);
+    widenings.extend(readable.map(|path| format!("sandbox.readable = [{path:?}]")));
+    let unprotect = sandbox.unprotect.drain(..);
+    widenings.extend(unprotect.map(|name| format!("sandbox.unprotect = [{name:?}]")));
+}
+
+/// A watchdog narrows what calls may do, but its program runs with the user's own rights.
+fn part_watchdogs(manifest: &mut Manifest, widenings: &mut Vec<String>) {
+    let watchdogs = manifest.watchdogs.drain(..);
+    widenings.extend(watchdogs.map(|entry| format!("watchdogs = [{:?}]", entry.program)));
+    if manifest.reference_watchdog.take_if(|is_on| !*is_on).is_some() {
+        widenings.push("reference_watchdog = false".to_owned());
+    }
 }
 
 /// A root inside the manifest's own directory adds nothing to what the directory is by itself.

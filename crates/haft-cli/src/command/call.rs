@@ -1,30 +1,31 @@
 //! `haft call`: one call through the pipeline, its answer on standard output.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
+use std::sync::Arc;
 
 use clap::Args;
-use haft::{Call, Place};
+use haft::{Asker, Call, Place};
 use haft_contract::{Envelope, ErrorCode, RunId, Scope};
-use serde_json::Value;
 
+use crate::ask::TerminalAsker;
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::settings::Settings;
 use crate::state::State;
-use crate::{compose, output, quote, settings, signals};
-
-/// Largest input of one call, in bytes. A content at its own largest bound fits in, however it is escaped.
-pub(crate) const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+use crate::{compose, input, output, quote, settings, signals};
 
 /// Call a tool and print its answer
 ///
-/// The call is checked and journaled like one of an agent. Nobody is asked: what a rule would ask about is refused,
-/// unless --allow names the tool. With --json the whole envelope is printed, also when the call failed.
+/// The call is checked and journaled like one of an agent. What a rule wants asked is asked on the terminal; where there
+/// is none, and with --headless, it is refused, unless --allow names the tool. With --json the whole envelope is
+/// printed, also when the call failed.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft call read '{\"path\":\"README.md\"}'
   haft call --allow bash bash '{\"cmd\":\"git status\"}'
   haft call apply_patch @request.json
+  haft call --allow-host docs.rs bash '{\"cmd\":\"curl https://docs.rs\"}'
   jq -n '{pattern: \"TODO\"}' | haft call grep -
   haft call --run nightly --node build --attempt 2 --allow bash bash '{\"cmd\":\"make\"}'")]
 pub(crate) struct CallArgs {
@@ -33,6 +34,9 @@ pub(crate) struct CallArgs {
     /// The input as JSON, @FILE to read it from a file, or - for standard input
     #[arg(default_value = "{}")]
     input: String,
+    /// Ask nobody, also on a terminal: what a rule wants asked is refused
+    #[arg(long)]
+    headless: bool,
     /// Run that the call belongs to; a new one unless given
     #[arg(long)]
     run: Option<String>,
@@ -53,7 +57,7 @@ pub(crate) async fn run(
     setting_args: &SettingArgs,
     state: &State,
 ) -> Result<Status, CommandError> {
-    let input = read_input(&args)?;
+    let input = input::read(&args.tool, &args.input)?;
     let run_id = match &args.run {
         Some(run) => RunId::parse(run).map_err(CommandError::usage)?,
         None => compose::new_run()?,
@@ -64,6 +68,7 @@ pub(crate) async fn run(
     let call = Call {
         place: Place { node: args.node.clone(), iteration: args.iteration, attempt: args.attempt },
         cancellation: signals::stop_token()?,
+        asker: asker(&args, &settings),
         ..Call::new(&args.tool, input)
     };
     // The sidecar is all that is left of a long output; old ones are swept away by later commands.
@@ -71,6 +76,14 @@ pub(crate) async fn run(
     let envelope = session.run(run_id).call(call).await?;
     print(&args, &envelope, setting_args.json)?;
     Ok(Status::of_envelope(&envelope))
+}
+
+/// Returns whoever is at the terminal.
+fn asker(args: &CallArgs, settings: &Settings) -> Option<Arc<dyn Asker>> {
+    if args.headless {
+        return None;
+    }
+    TerminalAsker::new(&settings.project).map(|asker| Arc::new(asker) as Arc<dyn Asker>)
 }
 
 fn print(args: &CallArgs, envelope: &Envelope, json: bool) -> Result<(), CommandError> {
@@ -95,13 +108,35 @@ fn hint(args: &CallArgs, envelope: &Envelope) -> Option<String> {
     match envelope.code()? {
         ErrorCode::ToolNotFound => Some("haft tools list".to_owned()),
         ErrorCode::InvalidInput => Some(format!("haft tools show {tool}")),
-        // What a rule of the manifest decides a rule of the session may not overturn.
-        ErrorCode::PermissionDenied if !envelope.text().contains("manifest rule") => {
+        ErrorCode::PermissionDenied if may_help(&envelope.text()) => {
             Some(again(&format!("--allow {tool}")))
         }
-        ErrorCode::NetworkDisabled | ErrorCode::GitRemoteDisabled => Some(again("--allow-network")),
+        ErrorCode::NetworkDisabled | ErrorCode::GitRemoteDisabled => {
+            let host = host_of(&args.input);
+            Some(host.map_or_else(
+                || again("--allow-network"),
+                |host| again(&format!("--allow-host {}", quote::shell(&host))),
+            ))
+        }
         _ => None,
     }
+}
+
+/// What a rule of the manifest or of haft itself decides a rule of the session may not overturn, and who has just
+/// rejected a call wants no way around it.
+fn may_help(message: &str) -> bool {
+    let pinned = ["manifest rule", "built-in rule"].iter().any(|words| message.contains(words));
+    let by_watchdog = message.contains("what a watchdog asks no rule answers");
+    !pinned && !by_watchdog && !message.starts_with("the user rejected")
+}
+
+/// Returns the host of the first URL in a text, if there is one.
+fn host_of(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '"', '\'', ' ', '\\', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    let is_name = |char: char| char.is_ascii_alphanumeric() || ".-".contains(char);
+    (!host.is_empty() && host.chars().all(is_name)).then(|| host.to_ascii_lowercase())
 }
 
 /// Returns the command line of this process with one more flag.
@@ -122,31 +157,18 @@ fn summary(envelope: &Envelope) -> String {
     format!("{} ms{cut}, call {call}", metadata.duration_ms)
 }
 
-fn read_input(args: &CallArgs) -> Result<Value, CommandError> {
-    let (name, text) = match args.input.strip_prefix('@') {
-        Some(path) => {
-            let file = std::fs::File::open(path).map_err(|err| {
-                CommandError::usage(format!("input {path} cannot be read: {err}"))
-            })?;
-            (path, read_bounded(file, path)?)
-        }
-        None if args.input == "-" => {
-            ("standard input", read_bounded(std::io::stdin(), "standard input")?)
-        }
-        None => ("the input", args.input.clone()),
-    };
-    serde_json::from_str(&text).map_err(|err| {
-        CommandError::usage(format!("{name} is not JSON: {err}"))
-            .hint(format!("haft tools show {}", quote::shell(&args.tool)))
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn read_bounded(source: impl Read, name: &str) -> Result<String, CommandError> {
-    let mut text = String::new();
-    let read = source.take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|err| CommandError::usage(format!("{name} cannot be read: {err}")))?;
-    if u64::try_from(text.len()).is_ok_and(|bytes| bytes > INPUT_BYTES_MAX) {
-        return Err(CommandError::usage(format!("{name} has more than {INPUT_BYTES_MAX} bytes")));
+    #[test]
+    fn the_host_of_a_url_is_found() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(host_of(text).as_deref(), expect, "for {text:?}");
+        };
+        check(r#"{"cmd":"curl https://Example.org/x"}"#, Some("example.org"));
+        check(r#"{"cmd":"curl 'http://a@b.org:80'"}"#, Some("b.org"));
+        check(r#"{"cmd":"git push"}"#, None);
+        check("x://$HOST/", None);
     }
-    Ok(text)
 }

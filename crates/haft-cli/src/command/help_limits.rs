@@ -2,11 +2,18 @@
 
 use haft_contract::limits::Limit;
 
-use crate::command::call::INPUT_BYTES_MAX;
+use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX, ASKED_TEXT_CHARS_MAX};
 use crate::command::runs::{TAIL_CALLS, TAIL_POLL_MS};
 use crate::error::{CommandError, Status};
-use crate::manifest::{MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX};
+use crate::input::INPUT_BYTES_MAX;
+use crate::manifest::{
+    MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN,
+    SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX,
+    SANDBOX_OPEN_FILES_MIN, SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX,
+    SANDBOX_TEMP_BYTES_MIN, WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
+};
 use crate::output;
+use crate::project::{PROJECT_BYTES_MAX, PROJECT_RULES_MAX};
 use crate::state::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
 
 const OWN: &[Limit] = &[
@@ -17,6 +24,99 @@ const OWN: &[Limit] = &[
         MANIFEST_PROBLEMS_MAX as u64,
         "problems",
         "what is listed of a `haft.toml` at once",
+    ),
+    Limit::new(
+        "SANDBOX_MEMORY_BYTES_MIN",
+        SANDBOX_MEMORY_BYTES_MIN,
+        "bytes",
+        "least `sandbox.memory_bytes`",
+    ),
+    Limit::new(
+        "SANDBOX_MEMORY_BYTES_MAX",
+        SANDBOX_MEMORY_BYTES_MAX,
+        "bytes",
+        "most `sandbox.memory_bytes`",
+    ),
+    Limit::new(
+        "SANDBOX_PROCESSES_MIN",
+        SANDBOX_PROCESSES_MIN,
+        "processes",
+        "least `sandbox.processes`",
+    ),
+    Limit::new(
+        "SANDBOX_PROCESSES_MAX",
+        SANDBOX_PROCESSES_MAX,
+        "processes",
+        "most `sandbox.processes`",
+    ),
+    Limit::new(
+        "SANDBOX_TEMP_BYTES_MIN",
+        SANDBOX_TEMP_BYTES_MIN,
+        "bytes",
+        "least `sandbox.temp_bytes`",
+    ),
+    Limit::new(
+        "SANDBOX_TEMP_BYTES_MAX",
+        SANDBOX_TEMP_BYTES_MAX,
+        "bytes",
+        "most `sandbox.temp_bytes`",
+    ),
+    Limit::new(
+        "SANDBOX_FILE_BYTES_MIN",
+        SANDBOX_FILE_BYTES_MIN,
+        "bytes",
+        "least `sandbox.file_bytes`",
+    ),
+    Limit::new(
+        "SANDBOX_FILE_BYTES_MAX",
+        SANDBOX_FILE_BYTES_MAX,
+        "bytes",
+        "most `sandbox.file_bytes`",
+    ),
+    Limit::new(
+        "SANDBOX_OPEN_FILES_MIN",
+        SANDBOX_OPEN_FILES_MIN,
+        "files",
+        "least `sandbox.open_files`",
+    ),
+    Limit::new(
+        "SANDBOX_OPEN_FILES_MAX",
+        SANDBOX_OPEN_FILES_MAX,
+        "files",
+        "most `sandbox.open_files`",
+    ),
+    Limit::new("WATCHDOGS_MAX", WATCHDOGS_MAX as u64, "watchdogs", "what one `haft.toml` names"),
+    Limit::new(
+        "WATCHDOG_TIMEOUT_MS_DEFAULT",
+        WATCHDOG_TIMEOUT_MS_DEFAULT,
+        "milliseconds",
+        "a watchdog's program that sets no time",
+    ),
+    Limit::new(
+        "WATCHDOG_TIMEOUT_MS_MAX",
+        WATCHDOG_TIMEOUT_MS_MAX,
+        "milliseconds",
+        "a watchdog's program for one call",
+    ),
+    Limit::new(
+        "PROJECT_RULES_MAX",
+        PROJECT_RULES_MAX as u64,
+        "rules",
+        "what is kept for a project",
+    ),
+    Limit::new("PROJECT_BYTES_MAX", PROJECT_BYTES_MAX, "bytes", "the rules for a project"),
+    Limit::new("ANSWER_BYTES_MAX", ANSWER_BYTES_MAX, "bytes", "an answer on the terminal"),
+    Limit::new(
+        "ANSWER_TRIES_MAX",
+        ANSWER_TRIES_MAX as u64,
+        "answers",
+        "what is taken before a call is rejected",
+    ),
+    Limit::new(
+        "ASKED_TEXT_CHARS_MAX",
+        ASKED_TEXT_CHARS_MAX as u64,
+        "characters",
+        "what is shown of one text of a question",
     ),
     Limit::new(
         "TAIL_CALLS",

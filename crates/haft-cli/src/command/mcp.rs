@@ -2,13 +2,15 @@
 //! MCP crate; this file makes what it serves and ends with it.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
+use haft::SystemClock;
 use haft_mcp::{Server, serve_stdio};
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::state::State;
-use crate::{compose, output, settings, signals};
+use crate::{compose, id, output, settings, signals};
 
 /// Runs the command.
 pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
@@ -20,6 +22,13 @@ pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Sta
     if std::io::stdin().is_terminal() {
         output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");
     }
-    serve_stdio(Server { runtime, session, run }, shutdown).await.map_err(CommandError::failed)?;
+    let server = Server {
+        runtime,
+        session,
+        run,
+        clock: Arc::new(SystemClock),
+        state_key: id::random_bytes()?,
+    };
+    serve_stdio(server, shutdown).await.map_err(CommandError::failed)?;
     Ok(Status::Done)
 }

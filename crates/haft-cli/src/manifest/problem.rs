@@ -1,4 +1,4 @@
-//! What is wrong with a manifest, shown with the line that it is about. The text may come from a stranger, so nothing
+//! What is wrong with a manifest or a file of rules, shown with the line that it is about. The text may come from a stranger, so nothing
 //! of it reaches the terminal as a control character.
 
 use std::fmt::Write;
@@ -17,12 +17,12 @@ pub(super) struct Problem {
     pub(super) message: String,
 }
 
-/// Returns a message that lists all problems in the order of the file.
-pub(super) fn report(path: &Path, text: &str, mut problems: Vec<Problem>) -> String {
+/// Returns a message that lists all problems of a file in its order; `what` says what it is.
+pub(super) fn report(what: &str, path: &Path, text: &str, mut problems: Vec<Problem>) -> String {
     problems.sort_by_key(|problem| problem.span.start);
     let count = problems.len();
     let noun = if count == 1 { "problem" } else { "problems" };
-    let mut report = format!("manifest {} has {count} {noun}\n", path.display());
+    let mut report = format!("{what} {} has {count} {noun}\n", path.display());
     for problem in problems.iter().take(MANIFEST_PROBLEMS_MAX) {
         write_problem(&mut report, path, text, problem);
     }

@@ -1,17 +1,17 @@
-//! From the text of a manifest to what it says. Every key and every entry of a list is read by itself, so that one
-//! mistake does not hide the next.
+//! From the text of a manifest, or of the rules for a project, to what it says. Every key and every entry of a list is
+//! read by itself, so that one mistake does not hide the next.
 
 use std::path::PathBuf;
 
 use haft_contract::Variables;
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
-use haft_policy::{Rule, RuleScope, RuleSet};
+use haft_policy::{Conditions, Rule, RuleScope, RuleSet};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
-use super::{Manifest, ManifestLimits};
+use super::{Manifest, ManifestLimits, ProjectText, SandboxSection, WATCHDOGS_MAX, WatchdogEntry};
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
 const SECTIONS: &[(&str, &[&str])] = &[
@@ -20,45 +20,100 @@ const SECTIONS: &[(&str, &[&str])] = &[
         &[
             "allow_network",
             "limits",
+            "network_guard",
             "permissions",
             "preset",
             "profile",
+            "reference_watchdog",
             "requires",
             "root",
             "roots",
+            "sandbox",
             "tools",
+            "watchdogs",
         ],
     ),
     ("limits", &["output_bytes", "timeout_ms"]),
-    ("permissions", &["action", "match", "not_match", "pattern", "permission"]),
+    ("permissions", &["action", "match", "not_match", "pattern", "permission", "when"]),
+    (PROJECT, &["permissions", "root"]),
     ("requires", &["capabilities", "fs", "net", "shell"]),
     ("requires.fs", &["read", "write"]),
     ("requires.net", &["hosts"]),
     ("requires.shell", &["args", "cmd"]),
+    (
+        "sandbox",
+        &[
+            "file_bytes",
+            "memory_bytes",
+            "open_files",
+            "processes",
+            "protect",
+            "readable",
+            "temp_bytes",
+            "unprotect",
+        ],
+    ),
+    ("watchdogs", &["program", "timeout_ms"]),
 ];
+/// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
+const PROJECT: &str = "(project)";
+/// Keys that people look for in a manifest and that must not be there, with what to do instead.
+const FLAGS_ONLY: &[(&str, &str)] = &[(
+    "unsafe_no_sandbox",
+    "unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: give \
+     --unsafe-no-sandbox, or set HAFT_UNSAFE_NO_SANDBOX=true",
+)];
 /// How far an unknown key may be from the known one that is suggested, in typing mistakes.
 const MISTAKES_MAX: usize = 2;
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Returns what a text says, or everything that is wrong with it.
-pub(super) fn read(text: &str) -> Result<Manifest, Vec<Problem>> {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        // What a broken text would mean is a guess, and its mistakes would be listed as mistakes of the user.
-        return Err(errors.iter().map(|err| problem_of(err, 0..0)).collect());
-    }
-    let mut reader = Reader::default();
-    let manifest = reader.manifest(table.into_inner());
-    if reader.problems.is_empty() { Ok(manifest) } else { Err(reader.problems) }
+/// Whether a rule whose examples do not hold is a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Examples {
+    /// It is.
+    Checked,
+    /// It is read as it is, for somebody who looks at the examples one by one.
+    Left,
 }
 
-#[derive(Default)]
+/// Returns what the text of a manifest says, or everything that is wrong with it.
+pub(super) fn read(text: &str, examples: Examples) -> Result<Manifest, Vec<Problem>> {
+    let table = table(text)?;
+    Reader::new(RuleScope::Manifest, examples).finish(|reader| reader.manifest(table))
+}
+
+/// Returns what the text of the rules for a project says, or everything that is wrong with it.
+pub(super) fn read_project(text: &str, examples: Examples) -> Result<ProjectText, Vec<Problem>> {
+    let table = table(text)?;
+    Reader::new(RuleScope::Project, examples).finish(|reader| reader.project(table))
+}
+
+fn table(text: &str) -> Result<DeTable<'_>, Vec<Problem>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(table.into_inner());
+    }
+    // What a broken text would mean is a guess, and its mistakes would be listed as mistakes of the user.
+    Err(errors.iter().map(|err| problem_of(err, 0..0)).collect())
+}
+
 struct Reader {
     problems: Vec<Problem>,
+    scope: RuleScope,
+    examples: Examples,
 }
 
 impl Reader {
+    fn new(scope: RuleScope, examples: Examples) -> Self {
+        Self { problems: Vec::new(), scope, examples }
+    }
+
+    fn finish<T>(mut self, read: impl FnOnce(&mut Self) -> T) -> Result<T, Vec<Problem>> {
+        let value = read(&mut self);
+        if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
+    }
+
     fn manifest(&mut self, table: DeTable<'_>) -> Manifest {
         let mut manifest = Manifest::default();
         for (key, value) in table {
@@ -69,32 +124,49 @@ impl Reader {
             match name {
                 "allow_network" => manifest.allow_network = self.one(value),
                 "limits" => manifest.limits = self.limits(value),
+                "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
                 "preset" => manifest.preset = self.one(value),
                 "profile" => manifest.profile = self.parsed(value),
+                "reference_watchdog" => manifest.reference_watchdog = self.one(value),
                 "requires" => manifest.requires = self.one(value).unwrap_or_default(),
                 "root" => manifest.root = self.path(value),
                 "roots" => {
                     let roots = self.list(value);
                     manifest.roots = roots.into_iter().filter_map(|root| self.path(root)).collect();
                 }
+                "sandbox" => manifest.sandbox = self.sandbox(value),
                 "tools" => {
                     let tools = self.list(value);
                     manifest.tools =
                         Some(tools.into_iter().filter_map(|id| self.one(id)).collect());
                 }
+                "watchdogs" => manifest.watchdogs = self.watchdogs(value),
                 other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
             }
         }
         manifest
     }
 
+    fn project(&mut self, table: DeTable<'_>) -> ProjectText {
+        let mut project = ProjectText::default();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if !self.knows(PROJECT, name, key.span()) || !self.knows_below(name, value.get_ref()) {
+                continue;
+            }
+            match name {
+                "permissions" => project.permissions = self.permissions(value),
+                "root" => project.root = self.one(value),
+                other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
+            }
+        }
+        project
+    }
+
     fn limits(&mut self, value: Value<'_>) -> ManifestLimits {
-        let span_of = |key: &str| {
-            let table = value.get_ref().as_table();
-            table.and_then(|table| table.get(key)).map_or(value.span(), Spanned::span)
-        };
-        let (output_span, timeout_span) = (span_of("output_bytes"), span_of("timeout_ms"));
+        let (output_span, timeout_span) =
+            (span_of(&value, "output_bytes"), span_of(&value, "timeout_ms"));
         let limits: ManifestLimits = self.one(value).unwrap_or_default();
         if limits.output_bytes.is_some_and(|bytes| bytes == 0 || bytes > OUTPUT_BYTES_MAX) {
             let message =
@@ -109,13 +181,52 @@ impl Reader {
         limits
     }
 
+    fn sandbox(&mut self, value: Value<'_>) -> SandboxSection {
+        let Some(section) = self.one::<SandboxSection>(value.clone()) else {
+            return SandboxSection::default();
+        };
+        let problems = section.problems().into_iter();
+        self.problems
+            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+        section
+    }
+
+    fn watchdogs(&mut self, value: Value<'_>) -> Vec<WatchdogEntry> {
+        let whole = value.span();
+        let mut watchdogs = Vec::new();
+        for entry in self.list(value) {
+            let span = entry.span();
+            let Some(watchdog) = self.one::<WatchdogEntry>(entry) else { continue };
+            match watchdog.problem() {
+                Some(message) => self.problems.push(Problem { span, message }),
+                None => watchdogs.push(watchdog),
+            }
+        }
+        if watchdogs.len() > WATCHDOGS_MAX {
+            let message =
+                format!("expected at most {WATCHDOGS_MAX} watchdogs, found {}", watchdogs.len());
+            self.problems.push(Problem { span: whole, message });
+        }
+        watchdogs
+    }
+
     fn permissions(&mut self, value: Value<'_>) -> Vec<Rule> {
         let mut rules = Vec::new();
         for entry in self.list(value) {
             let span = entry.span();
             let Some(rule) = self.one::<Rule>(entry) else { continue };
+            let mut checked = rule.clone();
+            if self.examples == Examples::Left {
+                checked.match_examples.clear();
+                checked.not_match_examples.clear();
+            }
             // What the variables stand for is not known yet, and nothing that is checked here depends on it.
-            match RuleSet::compile([(RuleScope::Manifest, rule.clone())], &Variables::default()) {
+            let compiled = RuleSet::compile(
+                [(self.scope, checked)],
+                &Variables::default(),
+                Conditions::default(),
+            );
+            match compiled {
                 Ok(_) => rules.push(rule),
                 Err(err) => self.problems.push(Problem { span, message: err.to_string() }),
             }
@@ -190,6 +301,10 @@ impl Reader {
         if keys.contains(&key) {
             return true;
         }
+        if let Some((_, message)) = FLAGS_ONLY.iter().find(|(name, _)| *name == key) {
+            self.problems.push(Problem { span, message: (*message).to_owned() });
+            return false;
+        }
         let distance = |known: &&&str| strsim::osa_distance(key, known);
         let nearest =
             keys.iter().min_by_key(distance).filter(|known| distance(known) <= MISTAKES_MAX);
@@ -200,6 +315,12 @@ impl Reader {
         self.problems.push(Problem { span, message: format!("unknown key {key:?}: {advice}") });
         false
     }
+}
+
+/// Returns where the value of a key of a table is, or where the table is.
+fn span_of(table: &Value<'_>, key: &str) -> std::ops::Range<usize> {
+    let found = table.get_ref().as_table().and_then(|table| table.get(key));
+    found.map_or(table.span(), Spanned::span)
 }
 
 /// Returns the complaint of the reader of TOML; `whole` is where it is about if it does not say.
@@ -213,7 +334,7 @@ fn in_words(message: &str) -> String {
         return message.to_owned();
     };
     let expected = match expected {
-        "u64" | "usize" => "a whole number",
+        "u32" | "u64" | "usize" => "a whole number",
         "path string" | "a string" => "a text",
         "a boolean" => "true or false",
         "a sequence" => "a list",

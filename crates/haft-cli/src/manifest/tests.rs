@@ -4,7 +4,8 @@ use super::*;
 
 fn parse(text: &str) -> Result<Manifest, String> {
     let path = Path::new("haft.toml");
-    read::read(text).map_err(|problems| problem::report(path, text, problems))
+    read::read(text, Examples::Checked)
+        .map_err(|problems| problem::report("manifest", path, text, problems))
 }
 
 fn check_problems(text: &str, expect: &Expect) {
@@ -85,11 +86,25 @@ match = ["git status --short"]
             allow_network: Some(
                 true,
             ),
+            network_guard: None,
+            sandbox: SandboxSection {
+                memory_bytes: None,
+                processes: None,
+                temp_bytes: None,
+                file_bytes: None,
+                open_files: None,
+                readable: [],
+                protect: [],
+                unprotect: [],
+            },
+            watchdogs: [],
+            reference_watchdog: None,
             permissions: [
                 Rule {
                     permission: "bash",
                     pattern: "git status",
                     action: Allow,
+                    when: None,
                     match_examples: [
                         "git status --short",
                     ],
@@ -123,7 +138,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of allow_network, limits, permissions, preset, profile, requires, root, roots, tools
+            haft.toml:3:1: unknown key "colour": expected one of allow_network, limits, network_guard, permissions, preset, profile, reference_watchdog, requires, root, roots, sandbox, tools, watchdogs
               |
             3 | colour = "red"
               | ^^^^^^
@@ -265,6 +280,226 @@ fn bounds_are_named_and_hold_at_the_bound() {
           |              ^
     "#]],
     );
+}
+
+#[test]
+fn the_sandbox_and_watchdogs_can_be_said() {
+    let manifest = parse(
+        r#"
+network_guard = "strict"
+reference_watchdog = false
+[sandbox]
+memory_bytes = 1073741824
+readable = ["/srv/data"]
+protect = ["deploy/*.key"]
+unprotect = [".idea/**", ".ENVRC"]
+[[watchdogs]]
+program = ["./watch", "--strict"]
+[[watchdogs]]
+program = ["guard"]
+timeout_ms = 100
+"#,
+    );
+    let manifest = manifest.unwrap();
+    assert_eq!(manifest.network_guard, Some(Guard::Strict));
+    assert_eq!(manifest.reference_watchdog, Some(false));
+    let defaults = haft_sandbox::Resources::default();
+    let expect = haft_sandbox::Resources { memory_bytes: 1_073_741_824, ..defaults };
+    assert_eq!(manifest.sandbox.resources(), expect);
+    let protected = manifest.sandbox.protected();
+    for (path, is_protected) in
+        [("deploy/live.key", true), (".git/config", true), (".idea/a", false), (".envrc", false)]
+    {
+        assert_eq!(protected.matching(Path::new(path)).is_some(), is_protected, "{path}");
+    }
+    let placed = |index: usize| manifest.watchdogs[index].clone().placed(Path::new("/work"));
+    assert_eq!(placed(0).program, ["/work/./watch", "--strict"]);
+    assert_eq!(placed(0).timeout_ms, WATCHDOG_TIMEOUT_MS_DEFAULT);
+    assert_eq!(placed(1).program, ["guard"]);
+    assert_eq!(placed(1).timeout_ms, 100);
+}
+
+fn sandbox_of([memory, processes, temp, file, open]: [u64; 5]) -> String {
+    format!(
+        "[sandbox]\nmemory_bytes = {memory}\nprocesses = {processes}\ntemp_bytes = {temp}\n\
+         file_bytes = {file}\nopen_files = {open}\n"
+    )
+}
+
+#[test]
+fn lower_bounds_of_the_sandbox_are_named_and_hold_at_the_bound() {
+    let least = [
+        SANDBOX_MEMORY_BYTES_MIN,
+        SANDBOX_PROCESSES_MIN,
+        SANDBOX_TEMP_BYTES_MIN,
+        SANDBOX_FILE_BYTES_MIN,
+        SANDBOX_OPEN_FILES_MIN,
+    ];
+    assert!(parse(&sandbox_of(least)).is_ok());
+    check_problems(
+        &sandbox_of(least.map(|value| value - 1)),
+        &expect![[r#"
+        manifest haft.toml has 5 problems
+
+        haft.toml:2:16: memory_bytes: expected 16777216 to 1099511627776 bytes, found 16777215
+          |
+        2 | memory_bytes = 16777215
+          |                ^^^^^^^^
+
+        haft.toml:3:13: processes: expected 8 to 65536 processes, found 7
+          |
+        3 | processes = 7
+          |             ^
+
+        haft.toml:4:14: temp_bytes: expected 1048576 to 1099511627776 bytes, found 1048575
+          |
+        4 | temp_bytes = 1048575
+          |              ^^^^^^^
+
+        haft.toml:5:14: file_bytes: expected 1048576 to 17592186044416 bytes, found 1048575
+          |
+        5 | file_bytes = 1048575
+          |              ^^^^^^^
+
+        haft.toml:6:14: open_files: expected 64 to 1048576 files, found 63
+          |
+        6 | open_files = 63
+          |              ^^
+    "#]],
+    );
+}
+
+#[test]
+fn upper_bounds_of_the_sandbox_are_named_and_hold_at_the_bound() {
+    let most = [
+        SANDBOX_MEMORY_BYTES_MAX,
+        SANDBOX_PROCESSES_MAX,
+        SANDBOX_TEMP_BYTES_MAX,
+        SANDBOX_FILE_BYTES_MAX,
+        SANDBOX_OPEN_FILES_MAX,
+    ];
+    assert!(parse(&sandbox_of(most)).is_ok());
+    check_problems(
+        &sandbox_of(most.map(|value| value + 1)),
+        &expect![[r#"
+        manifest haft.toml has 5 problems
+
+        haft.toml:2:16: memory_bytes: expected 16777216 to 1099511627776 bytes, found 1099511627777
+          |
+        2 | memory_bytes = 1099511627777
+          |                ^^^^^^^^^^^^^
+
+        haft.toml:3:13: processes: expected 8 to 65536 processes, found 65537
+          |
+        3 | processes = 65537
+          |             ^^^^^
+
+        haft.toml:4:14: temp_bytes: expected 1048576 to 1099511627776 bytes, found 1099511627777
+          |
+        4 | temp_bytes = 1099511627777
+          |              ^^^^^^^^^^^^^
+
+        haft.toml:5:14: file_bytes: expected 1048576 to 17592186044416 bytes, found 17592186044417
+          |
+        5 | file_bytes = 17592186044417
+          |              ^^^^^^^^^^^^^^
+
+        haft.toml:6:14: open_files: expected 64 to 1048576 files, found 1048577
+          |
+        6 | open_files = 1048577
+          |              ^^^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_a_watchdog_or_a_name_is_said() {
+    check_problems(
+        r#"
+unsafe_no_sandbox = true
+network_guard = "loose"
+[sandbox]
+protect = ["/absolute"]
+processes = 5000000000
+[[watchdogs]]
+program = []
+[[watchdogs]]
+program = [""]
+[[watchdogs]]
+program = ["a"]
+timeout_ms = 0
+[[watchdogs]]
+program = ["a"]
+timeout_ms = 60001
+[[watchdogs]]
+timeout_ms = 60000
+"#,
+        &expect![[r#"
+            manifest haft.toml has 9 problems
+
+            haft.toml:2:1: unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: give --unsafe-no-sandbox, or set HAFT_UNSAFE_NO_SANDBOX=true
+              |
+            2 | unsafe_no_sandbox = true
+              | ^^^^^^^^^^^^^^^^^
+
+            haft.toml:3:17: unknown variant `loose`, expected one of `kernel`, `standard`, `strict`
+              |
+            3 | network_guard = "loose"
+              |                 ^^^^^^^
+
+            haft.toml:5:11: protect: protected name "/absolute" has the component ""; write names separated by single slashes, which match at any depth
+              |
+            5 | protect = ["/absolute"]
+              |           ^^^^^^^^^^^^^
+
+            haft.toml:6:13: processes: expected 8 to 65536 processes, found 5000000000
+              |
+            6 | processes = 5000000000
+              |             ^^^^^^^^^^
+
+            haft.toml:7:1: program: expected the program and its arguments, found none
+              |
+            7 | [[watchdogs]]
+              | ^^^^^^^^^^^^^
+
+            haft.toml:9:1: program: expected the program and its arguments, found none
+              |
+            9 | [[watchdogs]]
+              | ^^^^^^^^^^^^^
+
+            haft.toml:11:1: timeout_ms: expected 1 to 60000 milliseconds, found 0
+               |
+            11 | [[watchdogs]]
+               | ^^^^^^^^^^^^^
+
+            haft.toml:14:1: timeout_ms: expected 1 to 60000 milliseconds, found 60001
+               |
+            14 | [[watchdogs]]
+               | ^^^^^^^^^^^^^
+
+            haft.toml:17:1: missing field `program`
+               |
+            17 | [[watchdogs]]
+               | ^^^^^^^^^^^^^
+        "#]],
+    );
+    let report = parse("sandbox.unprotect = [\".envrcs\"]").unwrap_err();
+    assert!(report.contains("unprotect: \".envrcs\" is not among the protected names"), "{report}");
+    let watchdogs = |count: usize| "[[watchdogs]]\nprogram = [\"a\"]\n".repeat(count);
+    assert!(parse(&watchdogs(WATCHDOGS_MAX)).is_ok());
+    assert!(parse(&watchdogs(WATCHDOGS_MAX + 1)).unwrap_err().contains("at most 16 watchdogs"));
+}
+
+#[test]
+fn rules_may_hold_under_a_condition() {
+    let rule = |when: &str, action: &str| {
+        parse(&format!(
+            "[[permissions]]\npermission = \"bash\"\naction = {action:?}\nwhen = {when:?}\n"
+        ))
+    };
+    assert!(rule("sandboxed", "allow").unwrap().permissions[0].when.is_some());
+    assert!(rule("sandboxed", "deny").is_err());
+    assert!(rule("sunny", "allow").is_err());
 }
 
 #[test]

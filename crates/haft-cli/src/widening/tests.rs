@@ -39,6 +39,16 @@ fn what_widens_is_named_and_taken_out() {
     check("limits.timeout_ms = 60001", &["limits.timeout_ms = 60001"]);
     check("requires.net.hosts = [\"a.b\"]", &["requires = {\"net\":{\"hosts\":[\"a.b\"]}}"]);
     check("permissions = [{ permission = \"*\", action = \"allow\" }]", &["allow * \"*\""]);
+    check("network_guard = \"kernel\"", &["network_guard = \"kernel\""]);
+    check("sandbox.readable = [\"/opt\"]", &["sandbox.readable = [\"/opt\"]"]);
+    check("sandbox.unprotect = [\".envrc\"]", &["sandbox.unprotect = [\".envrc\"]"]);
+    check("sandbox.memory_bytes = 4294967297", &["sandbox.memory_bytes = 4294967297"]);
+    check("sandbox.processes = 1025", &["sandbox.processes = 1025"]);
+    check("sandbox.temp_bytes = 2147483649", &["sandbox.temp_bytes = 2147483649"]);
+    check("sandbox.file_bytes = 4294967297", &["sandbox.file_bytes = 4294967297"]);
+    check("sandbox.open_files = 4097", &["sandbox.open_files = 4097"]);
+    check("watchdogs = [{ program = [\"./run\"] }]", &["watchdogs = [[\"./run\"]]"]);
+    check("reference_watchdog = false", &["reference_watchdog = false"]);
     for root in ["/", "..", "../other", "link", "sub/../..", "missing"] {
         check(&format!("root = {root:?}"), &[&format!("root = {root:?}")]);
         check(&format!("roots = [{root:?}]"), &[&format!("roots = [{root:?}]")]);
@@ -59,6 +69,12 @@ fn what_narrows_holds_anyway() {
     check("allow_network = false");
     check("limits.output_bytes = 200000");
     check("limits.timeout_ms = 60000");
+    check("network_guard = \"standard\"");
+    check("network_guard = \"strict\"");
+    check("sandbox.memory_bytes = 4294967296");
+    check("sandbox = { processes = 16, temp_bytes = 1048576, file_bytes = 1048576 }");
+    check("sandbox.protect = [\"deploy.key\"]");
+    check("reference_watchdog = true");
     check("root = \"sub\"");
     check("roots = [\"sub\", \".\"]");
     check("profile = \"smithers\"");

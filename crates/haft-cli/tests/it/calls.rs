@@ -109,14 +109,14 @@ fn apply_patch() {
 #[test]
 fn bash_is_refused_until_it_is_allowed() {
     check(
-        &["bash", r#"{"cmd":"ls"}"#],
+        &["--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
-        --- stderr
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+            --- stderr
+            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "ls $", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
 
-        hint: haft call --allow bash bash '{"cmd":"ls"}'
-        --- status 3
-    "#]],
+            hint: haft call --allow bash --preset ask bash '{"cmd":"ls"}'
+            --- status 3
+        "#]],
     );
     check(
         &["--allow", "bash", "bash", r#"{"cmd":"ls"}"#],
@@ -148,18 +148,18 @@ fn envelopes_are_json_whatever_happened() {
     "#]],
     );
     check(
-        &["--json", "bash", r#"{"cmd":"ls"}"#],
+        &["--json", "--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
-        {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED"}}
-        --- status 3
-    "#]],
+            {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it; to allow it, put `permissions = [{ permission = \"bash\", pattern = \"ls $\", action = \"allow\" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED"}}
+            --- status 3
+        "#]],
     );
     check(
         &["--json", "--allow", "bash", "bash", r#"{"cmd":"echo a; exit 7"}"#],
         &expect![[r#"
-        {"type":"error","error_text":"bash exited with status 7\na\n","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"TOOL_COMMAND_FAILED","exit_code":7,"enforced":{"filesystem":"none","network":"none","processes":"cooperative","system_calls":"none","resources":"none"}}}
-        --- status 1
-    "#]],
+            {"type":"error","error_text":"bash exited with status 7\na\n","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"TOOL_COMMAND_FAILED","exit_code":7,"enforced":{"filesystem":"kernel","network":"kernel","processes":"kernel","system_calls":"kernel","resources":"kernel"}}}
+            --- status 1
+        "#]],
     );
 }
 

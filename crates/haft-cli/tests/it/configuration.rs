@@ -89,7 +89,7 @@ fn rules_and_limits_hold() {
     let world = World::with_files();
     world.write(
         "work/agent.toml",
-        "limits.output_bytes = 8\n\
+        "preset = \"ask\"\nlimits.output_bytes = 8\n\
          [[permissions]]\npermission = \"fs.read\"\npattern = \"src\"\naction = \"deny\"\n\
          [[permissions]]\npermission = \"bash\"\npattern = \"ls\"\naction = \"allow\"\n",
     );
@@ -142,11 +142,97 @@ fn rules_and_limits_hold() {
     check(
         &["bash", r#"{"cmd":"rm notes.txt"}"#],
         &expect![[r#"
-        --- stderr
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it
+            --- stderr
+            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it; bash needs approval for fs.write of "notes.txt": no rule matches, and then the answer is ask; the rule `allow fs.write "notes.txt"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "rm notes.txt $", action = "allow" }, { permission = "fs.write", pattern = "notes.txt", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
 
-        hint: haft call --allow bash --config agent.toml bash '{"cmd":"rm notes.txt"}'
-        --- status 3
+            hint: haft call --allow bash --config agent.toml bash '{"cmd":"rm notes.txt"}'
+            --- status 3
+        "#]],
+    );
+}
+
+#[test]
+fn less_confinement_is_said_at_every_start() {
+    let world = World::with_files();
+    world.write("work/agent.toml", "sandbox.unprotect = [\".envrc\"]\n");
+    let args = ["policy", "test", "--config", "agent.toml", "--unsafe-no-sandbox"];
+    world.check(
+        &args,
+        &expect![[r#"
+        0 examples, 0 failed
+        --- stderr
+        warning: commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can
+        warning: not protected any more (sandbox.unprotect): .envrc
+        --- status 0
+    "#]],
+    );
+    let mut command = world.haft(&["policy", "test"]);
+    world.check_command(
+        command.env("HAFT_UNSAFE_NO_SANDBOX", "true"),
+        &expect![[r#"
+        0 examples, 0 failed
+        --- stderr
+        warning: commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can
+        --- status 0
+    "#]],
+    );
+    let mut command = world.haft(&["policy", "test"]);
+    world.check_command(
+        command.env("HAFT_UNSAFE_NO_SANDBOX", "0"),
+        &expect![[r#"
+        0 examples, 0 failed
+        --- status 0
+    "#]],
+    );
+    let mut command = world.haft(&["policy", "test"]);
+    let output = command.env("HAFT_UNSAFE_NO_SANDBOX", "maybe").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_workspace_cannot_switch_the_sandbox_off() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "unsafe_no_sandbox = true\n");
+    world.check(&["policy", "test"], &expect![[r#"
+        --- stderr
+        error: manifest /world/work/haft.toml has 1 problem
+
+        /world/work/haft.toml:1:1: unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: give --unsafe-no-sandbox, or set HAFT_UNSAFE_NO_SANDBOX=true
+          |
+        1 | unsafe_no_sandbox = true
+          | ^^^^^^^^^^^^^^^^^
+        --- status 2
+    "#]]);
+    world.write("work/haft.toml", "sandbox.unprotect = [\".envrc\"]\nnetwork_guard = \"kernel\"\n");
+    world.check(
+        &["policy", "test"],
+        &expect![[r#"
+        0 examples, 0 failed
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          network_guard = "kernel"
+          sandbox.unprotect = [".envrc"]
+
+        hint: haft trust /world/work/haft.toml
+
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn a_host_that_is_none_is_refused() {
+    let world = World::with_files();
+    world.check(&["policy", "check", "--allow-host", "https://docs.rs"], &expect![[r#"
+        --- stderr
+        error: pattern "https://docs.rs" cannot be used: expected a host such as example.com, *.example.com for all below it, or *
+        --- status 2
+    "#]]);
+    world.check(
+        &["policy", "check", "--allow-host", "*.docs.rs"],
+        &expect![[r#"
+        8 rules can be used, nothing to report
+        --- status 0
     "#]],
     );
 }

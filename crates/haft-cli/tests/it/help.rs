@@ -44,25 +44,32 @@ fn the_version_and_a_missing_command() {
           -h, --help  Print help (see more with '--help')
 
         Settings:
-              --root <DIR>              Directory that calls may reach, where relative paths start [env:
-                                        HAFT_ROOT]
-              --config <FILE>           Manifest to use instead of the haft.toml found from the working
-                                        directory [env: HAFT_CONFIG]
-              --db <FILE>               Journal to use instead of the one in the state directory [env:
-                                        HAFT_DB]
-              --profile <PROFILE>       Shapes of the tools: those of the agent tool contract, or the five
-                                        Smithers tools [env: HAFT_PROFILE] [possible values: contract,
-                                        smithers]
-              --tools <TOOL>            Tools to offer, of those of the profile (can be repeated, or
-                                        separated by commas) [env: HAFT_TOOLS]
-              --preset <PRESET>         Rules that hold where the manifest has none [env: HAFT_PRESET]
-                                        [possible values: read-only, ask, workspace, full]
-              --allow <TOOL>            Allow every call of a tool for this session (can be repeated)
-              --allow-network[=<BOOL>]  Let commands use the network [env: HAFT_ALLOW_NETWORK] [possible
-                                        values: true, false]
-              --output-bytes <BYTES>    Longest output of a call, and largest file, content or patch [env:
-                                        HAFT_OUTPUT_BYTES]
-              --timeout-ms <MS>         Time for a call that asks for none itself [env: HAFT_TIMEOUT_MS]
+              --root <DIR>                Directory that calls may reach, where relative paths start [env:
+                                          HAFT_ROOT]
+              --config <FILE>             Manifest to use instead of the haft.toml found from the working
+                                          directory [env: HAFT_CONFIG]
+              --db <FILE>                 Journal to use instead of the one in the state directory [env:
+                                          HAFT_DB]
+              --profile <PROFILE>         Shapes of the tools: those of the agent tool contract, or the five
+                                          Smithers tools [env: HAFT_PROFILE] [possible values: contract,
+                                          smithers]
+              --tools <TOOL>              Tools to offer, of those of the profile (can be repeated, or
+                                          separated by commas) [env: HAFT_TOOLS]
+              --preset <PRESET>           Rules that hold where the manifest has none [env: HAFT_PRESET]
+                                          [possible values: read-only, ask, workspace, full]
+              --allow <TOOL>              Allow every call of a tool for this session (can be repeated)
+              --allow-network[=<BOOL>]    Let commands use the network [env: HAFT_ALLOW_NETWORK] [possible
+                                          values: true, false]
+              --allow-host <HOST>         Host that commands may reach, through a proxy of their own (can be
+                                          repeated)
+              --network-guard <STRENGTH>  How many commands are refused by name while they have no network
+                                          [env: HAFT_NETWORK_GUARD] [possible values: kernel, standard,
+                                          strict]
+              --unsafe-no-sandbox         Run commands without the kernel sandbox [env:
+                                          HAFT_UNSAFE_NO_SANDBOX]
+              --output-bytes <BYTES>      Longest output of a call, and largest file, content or patch [env:
+                                          HAFT_OUTPUT_BYTES]
+              --timeout-ms <MS>           Time for a call that asks for none itself [env: HAFT_TIMEOUT_MS]
 
         Output:
               --json          Print JSON for programs to read
@@ -76,7 +83,7 @@ fn every_shell_gets_completions() {
     let world = World::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = world.run(&["completions", shell]);
-        for word in ["call", "tools", "runs", "allow-network", "trust"] {
+        for word in ["call", "tools", "runs", "policy", "doctor", "allow-network", "trust"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
@@ -114,6 +121,14 @@ fn the_reference_has_every_command_and_no_machine() {
             "## haft runs show",
             "## haft runs tail",
             "## haft mcp",
+            "## haft policy",
+            "## haft policy list",
+            "## haft policy explain",
+            "## haft policy check",
+            "## haft policy test",
+            "## haft policy preset",
+            "## haft policy remove",
+            "## haft doctor",
             "## haft init",
             "## haft trust",
             "## haft completions",

@@ -5,15 +5,19 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
+mod asking;
 mod calls;
 mod configuration;
+mod doctor;
 mod help;
 mod mcp_clients;
 mod mcp_wire;
+mod policy;
 mod redaction;
 mod runs;
 mod signals;
 mod state;
+mod terminal;
 mod tools;
 mod trust;
 mod world;

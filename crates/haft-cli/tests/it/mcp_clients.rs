@@ -82,10 +82,15 @@ fn drive_python(place: &Place, mode: &str) -> Vec<Value> {
         "read": {"path": SAMPLE, "start_line": 1, "end_line": 3},
         "grep": {"pattern": "pub enum", "path": SAMPLE},
     });
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/drive.py");
+    run_python(place, "drive.py", &order)
+}
+
+/// Runs a script of the Python client and returns the lines that it printed.
+fn run_python(place: &Place, script: &str, order: &Value) -> Vec<Value> {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients");
     let output = place
         .command(client("HAFT_TEST_PYTHON"))
-        .arg(script)
+        .arg(scripts.join(script))
         .arg(order.to_string())
         .output()
         .unwrap();
@@ -164,6 +169,79 @@ fn the_python_sdk_works_in_the_older_era() {
     );
 }
 
+/// Writes files through the Python client, which answers each question as it is told, and compares what it saw.
+fn check_asked(mode: &str, expect: &Expect) {
+    let place = Place::new();
+    let decision = |value: &str| json!({"action": "accept", "content": {"decision": value}});
+    let write = |path: &str, response: Value| {
+        let arguments = json!({"path": path, "content": path});
+        json!({"tool": "write", "arguments": arguments, "response": response})
+    };
+    let order = json!({
+        "command": haft(),
+        "args": ["mcp", "--preset", "ask"],
+        "env": place.variables().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "cwd": place.root(),
+        "mode": mode,
+        "calls": [
+            write("once.txt", decision("once")),
+            write("declined.txt", json!({"action": "decline"})),
+            write("closed.txt", json!({"action": "cancel"})),
+            write("always.txt", decision("always_session")),
+            write("always.txt", Value::Null),
+        ],
+    });
+    let lines = run_python(&place, "ask.py", &order);
+    let lines: Vec<_> = lines.into_iter().map(shortened).collect();
+    expect.assert_eq(&lines.join("\n"));
+    let mut made: Vec<_> = std::fs::read_dir(place.root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    made.sort();
+    assert_eq!(made, ["always.txt", "once.txt"]);
+}
+
+/// Leaves the first line of a question and the beginning of a refusal; their words are compared where they are made.
+fn shortened(mut line: Value) -> String {
+    let question = line.pointer_mut("/asked/0/message");
+    if let Some(Value::String(question)) = question {
+        question.truncate(question.find('\n').unwrap());
+    }
+    if let Some(Value::String(text)) = line.pointer_mut("/content/0") {
+        text.truncate(text.find(" (").unwrap_or(text.len()));
+    }
+    line.to_string()
+}
+
+#[test]
+fn the_python_sdk_is_asked_in_the_newer_era() {
+    check_asked(
+        "auto",
+        &expect![[r#"
+            {"version":"2026-07-28"}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call"],"isError":true}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"],"isError":true}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
+            {"asked":[],"content":["ok"],"isError":false}"#]],
+    );
+}
+
+#[test]
+fn the_python_sdk_is_asked_in_the_older_era() {
+    check_asked(
+        "legacy",
+        &expect![[r#"
+            {"version":"2025-11-25"}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call"],"isError":true}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"],"isError":true}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
+            {"asked":[],"content":["ok"],"isError":false}"#]],
+    );
+}
+
 /// Returns the Inspector about to call a method of `haft mcp`.
 fn inspector(place: &Place, args: &[&str]) -> Command {
     let node = client("HAFT_TEST_NODE");
@@ -228,7 +306,7 @@ fn the_inspector_reads_searches_changes_and_runs() {
     expect![[r#"
         apply_patch {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"files\":[{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false}}
         edit {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"first_changed_line\":1,\"replacements\":1}","type":"text"}],"isError":false}}
-        bash {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"},"haft/exitCode":0},"content":[{"text":"newer\n","type":"text"}],"isError":false}}
+        bash {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0},"content":[{"text":"newer\n","type":"text"}],"isError":false}}
         todo {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
     "#]].assert_eq(&transcript);
     assert_eq!(std::fs::read_to_string(place.root().join("made/new.txt")).unwrap(), "newer\n");
@@ -250,7 +328,7 @@ fn an_inspector_that_dies_takes_its_command_with_it() {
     let arguments = json!({"cmd": lifeline.endless_command()}).to_string();
     let args = ["--method", "tools/call", "--tool-name", "bash", "--tool-args-json", &arguments];
     let mut running = inspector(&place, &args).stdout(Stdio::null()).spawn().unwrap();
-    assert_eq!(lifeline.processes().len(), 2);
+    assert_eq!(lifeline.processes(), 2);
     running.kill().unwrap();
     running.wait().unwrap();
     lifeline.wait_for_end();

@@ -5,6 +5,7 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
+mod asking;
 pub(crate) mod driver;
 
 use std::time::Instant;
@@ -12,7 +13,7 @@ use std::time::Instant;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use driver::{Lifeline, Place, Server, haft, initialize, is_running};
+use driver::{Lifeline, Place, Server, haft, initialize};
 
 /// Sends requests one after the other and compares everything that came back.
 fn check_transcript(place: &Place, args: &[&str], requests: Vec<(&str, Value)>, expect: &Expect) {
@@ -65,7 +66,7 @@ fn requests_of_any_era() -> Vec<(&'static str, Value)> {
             "tools/call",
             json!({"name": "todo", "arguments": {"todos": [{"content": "x", "status": "pending"}]}}),
         ),
-        ("tools/call", json!({"name": "bash", "arguments": {"cmd": "true"}})),
+        ("tools/call", json!({"name": "bash", "arguments": {"cmd": "sudo true"}})),
         (
             "tools/call",
             json!({"name": "read", "arguments": {"path": "a.txt"}, "_meta": {"haft/attempt": 0}}),
@@ -101,7 +102,7 @@ fn the_older_era_shakes_hands() {
         tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":9,"jsonrpc":"2.0"}
         tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":10,"jsonrpc":"2.0"}
         tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
-        tools/call {"id":12,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"true\": no rule matches, and then the answer is ask; the rule `allow bash \"true\"` would allow it","type":"text"}],"isError":true}}
+        tools/call {"id":12,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask","type":"text"}],"isError":true}}
         tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":13,"jsonrpc":"2.0"}
         resources/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"ttlMs":0}}
         resources/templates/list {"id":15,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"ttlMs":60000}}
@@ -134,7 +135,7 @@ fn the_newer_era_says_who_it_is_each_time() {
         tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":8,"jsonrpc":"2.0"}
         tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":9,"jsonrpc":"2.0"}
         tools/call {"id":10,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false,"resultType":"complete"}}
-        tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"true\": no rule matches, and then the answer is ask; the rule `allow bash \"true\"` would allow it","type":"text"}],"isError":true,"resultType":"complete"}}
+        tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask","type":"text"}],"isError":true,"resultType":"complete"}}
         tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":12,"jsonrpc":"2.0"}
         resources/list {"id":13,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"resultType":"complete","ttlMs":0}}
         resources/templates/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"resultType":"complete","ttlMs":60000}}
@@ -159,7 +160,7 @@ fn a_failed_command_is_a_result_with_its_output() {
         requests,
         &expect![[r#"
         initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
-        tools/call {"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"},"haft/exitCode":3},"content":[{"text":"bash exited with status 3\nout\nerr\n","type":"text"}],"isError":true}}
+        tools/call {"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":3},"content":[{"text":"bash exited with status 3\nout\nerr\n","type":"text"}],"isError":true}}
         exit status: 0"#]],
     );
 }
@@ -194,8 +195,7 @@ fn cancelling_a_call_ends_its_processes() {
     let lifeline = Lifeline::new(&place, "alive");
     let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
     let id = begin_bash(&mut server, &lifeline.endless_command());
-    let processes = lifeline.processes();
-    assert!(processes.iter().all(|&pid| is_running(pid)), "{processes:?}");
+    assert_eq!(lifeline.processes(), 2);
     server.notify("notifications/cancelled", json!({"requestId": id, "reason": "enough"}));
     lifeline.wait_for_end();
     // The cancelled call is not answered; the connection goes on.
@@ -203,13 +203,7 @@ fn cancelling_a_call_ends_its_processes() {
     assert_eq!(answer["result"], json!({}));
     let (rest, status) = server.end();
     assert_eq!((rest, status.code()), (Vec::new(), Some(0)));
-    assert!(!processes.iter().any(|&pid| is_running(pid)), "{processes:?}");
-    check_journal(
-        &place,
-        &expect![[
-            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"unknown","tool":"bash"}"#
-        ]],
-    );
+    check_killed(&place);
 }
 
 #[test]
@@ -218,22 +212,15 @@ fn the_end_of_input_ends_what_runs() {
     let lifeline = Lifeline::new(&place, "alive");
     let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
     begin_bash(&mut server, &lifeline.endless_command());
-    let mut processes = lifeline.processes();
-    processes.push(server.pid());
+    assert_eq!(lifeline.processes(), 2);
     let ended = Instant::now();
     let (_, status) = server.end();
     let took = ended.elapsed();
     eprintln!("haft mcp ended {} ms after the end of its input", took.as_millis());
     assert_eq!(status.code(), Some(0));
     lifeline.wait_for_end();
-    assert!(!processes.iter().any(|&pid| is_running(pid)), "{processes:?}");
     assert!(took.as_millis() < 5_000, "{took:?}");
-    check_journal(
-        &place,
-        &expect![[
-            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"unknown","tool":"bash"}"#
-        ]],
-    );
+    check_killed(&place);
 }
 
 #[test]
@@ -242,34 +229,40 @@ fn a_signal_to_end_is_the_end_of_input() {
     let lifeline = Lifeline::new(&place, "alive");
     let mut server = Server::start_legacy(&place, &["--allow", "bash"]);
     begin_bash(&mut server, &lifeline.endless_command());
-    let processes = lifeline.processes();
+    assert_eq!(lifeline.processes(), 2);
     let kill = place.command("kill").arg("-TERM").arg(server.pid().to_string()).status().unwrap();
     assert!(kill.success(), "{kill}");
     server.join();
     lifeline.wait_for_end();
-    assert!(!processes.iter().any(|&pid| is_running(pid)), "{processes:?}");
-    check_journal(
-        &place,
-        &expect![[
-            r#"{"accesses":[{"capability":"shell.run","command":{"unknown":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"}}],"attempt":1,"call_key":"[key]","change":2,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"}},"type":"error"},"finished_at_ms":"[ms]","first_key":"[key]","input":{"cmd":"exec 9>[root]/alive; setsid sleep 1000 & echo $$ $! >&9; sleep 1000"},"iteration":0,"node":"main","run":"[run]","seq":1,"started_at_ms":"[ms]","status":"unknown","tool":"bash"}"#
-        ]],
-    );
+    check_killed(&place);
 }
 
 fn begin_bash(server: &mut Server, line: &str) -> u64 {
     server.begin("tools/call", json!({"name": "bash", "arguments": {"cmd": line}}))
 }
 
+/// Compares what the journal says of how the only call of the only run ended.
+fn check_killed(place: &Place) {
+    let mut shown = place.only_run();
+    place.redact(&mut shown);
+    let [call] = shown["calls"].as_array().unwrap().as_slice() else { panic!("one call: {shown}") };
+    expect![[r#""unknown" {"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":"[enforced]"},"type":"error"}"#]].assert_eq(&format!("{} {}", call["status"], call["envelope"]));
+}
+
 /// Compares what the journal says of the calls of the only run.
 fn check_journal(place: &Place, expect: &Expect) {
-    let runs = place.haft_json(&["runs", "list", "--json"]);
-    let [run] = runs.as_array().unwrap().as_slice() else { panic!("one run: {runs}") };
-    check_run(place, run["id"].as_str().unwrap(), expect);
+    let mut shown = place.only_run();
+    place.redact(&mut shown);
+    check_calls(&shown, expect);
 }
 
 fn check_run(place: &Place, run: &str, expect: &Expect) {
     let mut shown = place.haft_json(&["runs", "show", run, "--json"]);
     place.redact(&mut shown);
+    check_calls(&shown, expect);
+}
+
+fn check_calls(shown: &Value, expect: &Expect) {
     let calls = shown["calls"].as_array().unwrap().iter().map(Value::to_string);
     expect.assert_eq(&calls.collect::<Vec<_>>().join("\n"));
 }
@@ -435,7 +428,7 @@ fn all_of_a_cut_output_is_a_resource() {
     assert_eq!(sessions(), 0, "outputs go with the session");
 
     place.redact(&mut answer);
-    expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":{"filesystem":"none","network":"none","processes":"cooperative","resources":"none","system_calls":"none"},"haft/exitCode":0,"haft/truncated":true},"content":null,"isError":false}}"#]].assert_eq(&answer.to_string());
+    expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0,"haft/truncated":true},"content":null,"isError":false}}"#]].assert_eq(&answer.to_string());
     let mut link = link.clone();
     place.redact(&mut link);
     expect![[r#"{"mimeType":"text/plain","name":"1-bash.txt","size":588895,"type":"resource_link","uri":"haft://output/1-bash.txt"}"#]].assert_eq(&link.to_string());

@@ -17,7 +17,7 @@ fn world_with_run() -> World {
     };
     call(&["read", r#"{"path":"notes.txt"}"#]);
     call(&["write", r#"{"path":"a","content":"not to be kept"}"#]);
-    call(&["bash", r#"{"cmd":"ls"}"#]);
+    call(&["bash", r#"{"cmd":"ls"}"#, "--preset", "ask"]);
     call(&["read", r#"{"path":"missing"}"#]);
     call(&["raed", r#"{"path":"notes.txt"}"#]);
     world

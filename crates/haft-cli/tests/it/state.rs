@@ -84,7 +84,7 @@ fn a_journal_elsewhere_is_kept_from_the_tools_as_well() {
     let mut wal = world.haft(&[args.as_slice(), &[r#"{"path":"log/j.sqlite-wal"}"#]].concat());
     world.check_command(&mut wal, &expect![[r#"
         --- stderr
-        error: read is denied fs.read of "log/j.sqlite-wal": the manifest rule `deny read "/world/work/log/j.sqlite*"` decides; what the manifest denies only the manifest can allow
+        error: log/j.sqlite-wal holds credentials or haft's own state, which no call reads: work without it
         --- status 3
     "#]]);
 }
@@ -102,43 +102,46 @@ fn haft_keeps_its_own_files_from_the_tools() {
     let read = ["read", "read", r#"{"path":"state/journal.sqlite"}"#];
     world.check_command(&mut of_world(&read), &expect![[r#"
         --- stderr
-        error: read is denied fs.read of "state/journal.sqlite": the manifest rule `deny read "/world/state"` decides; what the manifest denies only the manifest can allow
+        error: state/journal.sqlite holds credentials or haft's own state, which no call reads: work without it
         --- status 3
     "#]]);
     let write = ["write", "write", r#"{"path":"state/trust/x","content":""}"#];
     world.check_command(&mut of_world(&write), &expect![[r#"
         --- stderr
-        error: write is denied fs.write of "state/trust/x": the manifest rule `deny write "/world/state"` decides; what the manifest denies only the manifest can allow
+        error: state/trust/x holds credentials or haft's own state, which no call reads: work without it
         --- status 3
     "#]]);
     let grep = ["grep", "grep", r#"{"pattern":"x","path":"state"}"#];
-    world.check_command(&mut of_world(&grep), &expect![[r#"
+    world.check_command(
+        &mut of_world(&grep),
+        &expect![[r#"
         --- stderr
-        error: grep is denied fs.read of "state": the manifest rule `deny grep "/world/state"` decides; what the manifest denies only the manifest can allow
+        error: state holds credentials or haft's own state, which no call reads: work without it
         --- status 3
-    "#]]);
+    "#]],
+    );
     let edit = ["write", "write", r#"{"path":"work/haft.toml","content":"preset = \"full\""}"#];
     world.check_command(&mut of_world(&edit), &expect![[r#"
         --- stderr
-        error: write is denied fs.write of "work/haft.toml": the manifest rule `deny write "**/haft.toml"` decides; what the manifest denies only the manifest can allow
+        error: work/haft.toml is protected by "work/haft.toml", because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
     let input = r#"{"path":"work/src/haft.toml","content":""}"#;
     world.check_command(&mut of_world(&["write", "write", input]), &expect![[r#"
         --- stderr
-        error: write is denied fs.write of "work/src/haft.toml": the manifest rule `deny write "**/haft.toml"` decides; what the manifest denies only the manifest can allow
+        error: work/src/haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
     world.write("work/agent.toml", "");
     let input = r#"{"path":"agent.toml","content":""}"#;
     world.check(&["call", "--config", "agent.toml", "write", input], &expect![[r#"
         --- stderr
-        error: write is denied fs.write of "agent.toml": the manifest rule `deny write "/world/work/agent.toml"` decides; what the manifest denies only the manifest can allow
+        error: agent.toml is protected by "agent.toml", because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
     world.check(&["call", "write", r#"{"path":"haft.toml","content":""}"#], &expect![[r#"
         --- stderr
-        error: write is denied fs.write of "haft.toml": the manifest rule `deny write "**/haft.toml"` decides; what the manifest denies only the manifest can allow
+        error: haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
 }

@@ -4,7 +4,9 @@ use expect_test::expect;
 
 use crate::world::World;
 
-const LS: [&str; 3] = ["call", "bash", r#"{"cmd":"ls"}"#];
+/// A call that needs what the manifests here grant; the flag comes before what they say of presets.
+const LS: [&str; 5] = ["call", "bash", r#"{"cmd":"ls"}"#, "--preset", "ask"];
+const ALLOW: &str = "[[permissions]]\npermission = \"bash\"\naction = \"allow\"\n";
 const WIDE: &str = "\
 allow_network = true
 preset = \"full\"
@@ -38,9 +40,9 @@ fn what_nobody_trusted_only_narrows() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "ls $", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
 
-        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        hint: haft call --allow bash bash '{"cmd":"ls"}' --preset ask
         --- status 3
     "#]]);
     world.check(&["call", "read", r#"{"path":"src/main.rs"}"#], &expect![[r#"
@@ -104,22 +106,22 @@ fn what_is_trusted_holds_until_it_changes() {
 #[test]
 fn trust_is_about_one_place() {
     let world = World::with_files();
-    world.write("work/haft.toml", "preset = \"full\"\n");
-    world.write("home/haft.toml", "preset = \"full\"\n");
+    world.write("work/haft.toml", ALLOW);
+    world.write("home/haft.toml", ALLOW);
     world.check(&["trust", "../home/haft.toml", "--json"], &expect![[r#"
-        {"path":"/world/home/haft.toml","sha256":"d8ab1ac0c03e92bd94bbb64761a2772778d83b229f486e19e8280a46db979da8","trusted":true,"grants":["preset = \"full\""]}
+        {"path":"/world/home/haft.toml","sha256":"c858cdee6e6550761f6e77b53d176e90284bddf9e8724c2add8524e154c2d5e5","trusted":true,"grants":["allow bash \"*\""]}
         --- status 0
     "#]]);
     world.check(&LS, &expect![[r#"
         --- stderr
         warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          preset = "full"
+          allow bash "*"
 
         hint: haft trust /world/work/haft.toml
 
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "ls $", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
 
-        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        hint: haft call --allow bash bash '{"cmd":"ls"}' --preset ask
         --- status 3
     "#]]);
 }
@@ -127,35 +129,35 @@ fn trust_is_about_one_place() {
 #[test]
 fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
     let world = World::with_files();
-    world.write("home/haft.toml", "preset = \"full\"\n");
+    world.write("home/haft.toml", ALLOW);
     world.run(&["trust", "../home/haft.toml"]);
     std::os::unix::fs::symlink("../home/haft.toml", world.path("work/haft.toml")).unwrap();
     world.check(&LS, &expect![[r#"
         --- stderr
         warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          preset = "full"
+          allow bash "*"
 
         hint: haft trust /world/work/haft.toml
 
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it
+        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "ls $", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
 
-        hint: haft call --allow bash bash '{"cmd":"ls"}'
+        hint: haft call --allow bash bash '{"cmd":"ls"}' --preset ask
         --- status 3
     "#]]);
     world.check(
         &["call", "read", r#"{"path":"notes.txt"}"#],
         &expect![[r#"
-        one
-        two
-        three
-        --- stderr
-        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          preset = "full"
+            one
+            two
+            three
+            --- stderr
+            warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+              allow bash "*"
 
-        hint: haft trust /world/work/haft.toml
+            hint: haft trust /world/work/haft.toml
 
-        --- status 0
-    "#]],
+            --- status 0
+        "#]],
     );
 }
 

@@ -62,6 +62,13 @@ impl Place {
             .unwrap_or_else(|err| panic!("haft {args:?} did not print JSON: {err}\n{stderr}"))
     }
 
+    /// Returns what the journal says of the only run that there is.
+    pub(crate) fn only_run(&self) -> Value {
+        let runs = self.haft_json(&["runs", "list", "--json"]);
+        let [run] = runs.as_array().unwrap().as_slice() else { panic!("one run: {runs}") };
+        self.haft_json(&["runs", "show", run["id"].as_str().unwrap(), "--json"])
+    }
+
     /// Puts words in place of what differs from run to run.
     pub(crate) fn redact(&self, value: &mut Value) {
         match value {
@@ -78,6 +85,12 @@ impl Place {
                         "haft/durationMs" | "duration_ms" | "started_at_ms" | "finished_at_ms" => {
                             assert!(field.is_u64(), "{name}: {field}");
                             *field = json!("[ms]");
+                        }
+                        // How much a host can enforce differs; that all layers are spoken of does not.
+                        "haft/enforced" | "enforced" => {
+                            let layers = field.as_object().map(|layers| layers.len());
+                            assert_eq!(layers, Some(5), "{name}: {field}");
+                            *field = json!("[enforced]");
                         }
                         // Made of the run's name among others.
                         "first_key" | "call_key" => *field = json!("[key]"),
@@ -115,8 +128,13 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut command = place.command(haft());
-        command.arg("mcp").args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        command.arg("mcp").args(args);
+        Self::of(command)
+    }
+
+    /// Starts the server that a command is.
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -134,9 +152,20 @@ impl Server {
     /// Starts a server and shakes hands with it, in the older era.
     pub(crate) fn start_legacy(place: &Place, args: &[&str]) -> Self {
         let mut server = Self::start(place, args);
-        server.request("initialize", initialize());
-        server.notify("notifications/initialized", json!({}));
+        server.shake_hands();
         server
+    }
+
+    /// Starts the server that a command is and shakes hands with it, in the older era.
+    pub(crate) fn of_legacy(command: Command) -> Self {
+        let mut server = Self::of(command);
+        server.shake_hands();
+        server
+    }
+
+    fn shake_hands(&mut self) {
+        self.request("initialize", initialize());
+        self.notify("notifications/initialized", json!({}));
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -263,10 +292,11 @@ impl Lifeline {
         format!("exec 9>{}; setsid sleep 1000 & echo $$ $! >&9; sleep 1000", path.display())
     }
 
-    /// Waits for the command to run and returns the numbers of its processes.
-    pub(crate) fn processes(&self) -> Vec<u32> {
+    /// Waits for the command to run and returns how many processes it is. Their numbers are those of a namespace of
+    /// its own, so nothing outside can be found by them.
+    pub(crate) fn processes(&self) -> usize {
         match self.told.recv_timeout(Duration::from_millis(WAIT_MS)) {
-            Ok(Told::Line(line)) => line.split(' ').map(|pid| pid.parse().unwrap()).collect(),
+            Ok(Told::Line(line)) => line.split(' ').count(),
             Ok(Told::End) => panic!("the command ended before it told of itself"),
             Err(err) => panic!("the command did not run within {WAIT_MS} ms: {err}"),
         }
@@ -280,11 +310,4 @@ impl Lifeline {
             Err(err) => panic!("something of the command lives after {WAIT_MS} ms: {err}"),
         }
     }
-}
-
-/// Returns whether a process runs; one that only waits to be collected does not.
-pub(crate) fn is_running(pid: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with(['Z', 'X']));
-    state == Some(false)
 }

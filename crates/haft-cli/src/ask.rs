@@ -1,0 +1,228 @@
+//! Asking the person at the terminal about a call: what is shown, what is answered. What an answer changes is the
+//! runtime's affair. Everything that is shown may have been written by a model, so none of it reaches the terminal
+//! unescaped, and each line of it is set in.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+
+use haft::{Answer, Ask, Asker};
+use haft_contract::BoxFuture;
+
+use crate::project::Project;
+
+/// Longest line that is read as an answer, in bytes.
+pub(crate) const ANSWER_BYTES_MAX: u64 = 1_024;
+/// Answers that are no answer before the call is rejected.
+pub(crate) const ANSWER_TRIES_MAX: usize = 5;
+/// What is shown of one text of a question, in characters.
+pub(crate) const ASKED_TEXT_CHARS_MAX: usize = 4_000;
+/// Columns of a question.
+const WIDTH: usize = 80;
+const INDENT: &str = "  ";
+
+/// Asks the person at the terminal, on standard error.
+pub(crate) struct TerminalAsker {
+    project: Project,
+}
+
+impl TerminalAsker {
+    /// Returns an asker if there is a terminal to ask on and to be answered from.
+    pub(crate) fn new(project: &Project) -> Option<Self> {
+        let has_person = io::stdin().is_terminal() && io::stderr().is_terminal();
+        has_person.then(|| Self { project: project.clone() })
+    }
+}
+
+impl Asker for TerminalAsker {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+        let file = self.project.path().to_string_lossy().into_owned();
+        Box::pin(async move {
+            let unanswered = Unanswered;
+            // The thread may wait for a line for ever; the process does not wait for it.
+            let answered =
+                tokio::task::spawn_blocking(move || Dialogue::new(&ask, &file, Terminal).hold());
+            let answer = answered.await.unwrap_or(Answer::Reject);
+            std::mem::forget(unanswered);
+            answer
+        })
+    }
+}
+
+/// Ends the line of a question that was withdrawn, so that what is said next begins a new one.
+struct Unanswered;
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        Terminal.say("\n");
+    }
+}
+
+/// Where questions go and answers come from.
+trait Screen {
+    /// Shows text that is ready to be shown.
+    fn say(&mut self, text: &str);
+    /// Shows text, and returns the line that is typed afterwards; `None` at the end of the input.
+    fn ask(&mut self, text: &str) -> Option<String>;
+}
+
+struct Terminal;
+
+impl Screen for Terminal {
+    fn say(&mut self, text: &str) {
+        let mut stderr = io::stderr().lock();
+        // When nobody sees the question nobody answers it either.
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    fn ask(&mut self, text: &str) -> Option<String> {
+        let stdin = io::stdin();
+        // What was typed before the question was shown is no answer to it.
+        let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
+        self.say(text);
+        let mut line = String::new();
+        let read = stdin.lock().take(ANSWER_BYTES_MAX).read_line(&mut line);
+        matches!(read, Ok(bytes) if bytes > 0).then_some(line)
+    }
+}
+
+/// One question until it is answered.
+struct Dialogue<'a, S> {
+    ask: &'a Ask,
+    file: &'a str,
+    screen: S,
+}
+
+/// What a line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Once,
+    Project,
+    Reject,
+}
+
+impl<'a, S: Screen> Dialogue<'a, S> {
+    fn new(ask: &'a Ask, file: &'a str, screen: S) -> Self {
+        Self { ask, file, screen }
+    }
+
+    fn hold(mut self) -> Answer {
+        self.screen.say(&question(self.ask));
+        for _ in 0..ANSWER_TRIES_MAX {
+            let Some(line) = self.screen.ask(self.choices()) else { return self.end_of_input() };
+            match self.choice(&line) {
+                Some(Choice::Once) => return Answer::Once,
+                Some(Choice::Reject) => return Answer::Reject,
+                Some(Choice::Project) => match self.confirmed() {
+                    Some(true) => return Answer::AlwaysProject,
+                    Some(false) => {}
+                    None => return self.end_of_input(),
+                },
+                None => self.screen.say("That is none of the answers.\n"),
+            }
+        }
+        self.screen.say("No answer, so the call is rejected.\n");
+        Answer::Reject
+    }
+
+    /// A session of the command line is one call, so that nothing can be allowed for it beyond this once.
+    fn choices(&self) -> &'static str {
+        if self.ask.always.is_empty() {
+            "\nAllow it? [o]nce, [r]eject: "
+        } else {
+            "\nAllow it? [o]nce, always for this [p]roject, [r]eject: "
+        }
+    }
+
+    fn choice(&self, line: &str) -> Option<Choice> {
+        match line.trim().to_lowercase().as_str() {
+            "o" | "once" => Some(Choice::Once),
+            "r" | "reject" => Some(Choice::Reject),
+            "p" | "project" if !self.ask.always.is_empty() => Some(Choice::Project),
+            _ => None,
+        }
+    }
+
+    /// Shows what would be written, and returns whether it shall be; `None` at the end of the input.
+    fn confirmed(&mut self) -> Option<bool> {
+        let rules: Vec<String> = self.ask.always.iter().map(ToString::to_string).collect();
+        let text = format!(
+            "\nFor every later call in {}, this is written to\n{}:\n\n{}\nWrite it? [y]es, [n]o: ",
+            escaped(&self.ask.root.to_string_lossy()),
+            escaped(self.file),
+            set_in(&rules)
+        );
+        let line = self.screen.ask(&text)?;
+        Some(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    fn end_of_input(mut self) -> Answer {
+        self.screen.say("\n");
+        Answer::Reject
+    }
+}
+
+/// Returns what is asked, without the answers to choose from.
+fn question(ask: &Ask) -> String {
+    let mut text = format!("\nThe tool {} needs approval.\n", ask.tool);
+    let sections = [
+        ("It wants", ask.accesses.as_slice()),
+        ("Input", std::slice::from_ref(&ask.input)),
+        ("Why you are asked", ask.reasons.as_slice()),
+    ];
+    for (heading, lines) in sections {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{heading}:\n{}", set_in(lines)));
+        }
+    }
+    text
+}
+
+/// Returns texts escaped, folded and set in, so that no line of them can be taken for one of haft's.
+fn set_in(texts: &[String]) -> String {
+    texts.iter().map(|text| folded(&escaped(text))).collect()
+}
+
+/// Lines break after a gap where there is one in their second half, and else wherever they are full.
+fn folded(text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::from(INDENT);
+    for character in text.chars() {
+        if columns(&line) + width(character) > WIDTH {
+            let gap = line.rfind(' ').filter(|gap| *gap > line.len() / 2);
+            let rest = gap.map_or(String::new(), |gap| line.split_off(gap).split_off(1));
+            lines.push_str(&line);
+            lines.push('\n');
+            line = format!("{INDENT}{INDENT}{rest}");
+        }
+        line.push(character);
+    }
+    format!("{lines}{line}\n")
+}
+
+fn columns(line: &str) -> usize {
+    line.chars().map(width).sum()
+}
+
+/// Some characters are two columns wide. Folding early is only a little ugly.
+fn width(character: char) -> usize {
+    if character.is_ascii() { 1 } else { 2 }
+}
+
+/// Returns a text in which every character that is not plainly to be seen is spelled out: those that control a terminal,
+/// break lines, turn the direction of writing or have no width.
+fn escaped(text: &str) -> String {
+    let mut shown = String::new();
+    let mut characters = text.chars();
+    for character in characters.by_ref().take(ASKED_TEXT_CHARS_MAX) {
+        match character {
+            '"' | '\'' | '\\' => shown.push(character),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    match characters.count() {
+        0 => shown,
+        more => format!("{shown}… ({more} more characters are not shown)"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

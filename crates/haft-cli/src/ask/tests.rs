@@ -1,0 +1,148 @@
+use std::path::PathBuf;
+
+use expect_test::{Expect, expect};
+use haft_contract::ToolId;
+use haft_policy::{Action, Rule};
+
+use super::*;
+
+/// A screen that answers with these lines and remembers what was shown, with the answers where they were given.
+struct Script<'a> {
+    answers: std::iter::Copied<std::slice::Iter<'a, &'static str>>,
+    shown: &'a mut String,
+}
+
+impl Screen for Script<'_> {
+    fn say(&mut self, text: &str) {
+        self.shown.push_str(text);
+    }
+
+    fn ask(&mut self, text: &str) -> Option<String> {
+        self.say(text);
+        let answer = self.answers.next()?;
+        self.shown.push_str(&format!("<{answer}>\n"));
+        Some(format!("{answer}\n"))
+    }
+}
+
+fn ask() -> Ask {
+    Ask {
+        call_id: "run_1/main/0/1/1".to_owned(),
+        tool: ToolId::parse("bash").unwrap(),
+        input: r#"{"cmd":"git commit -m x"}"#.to_owned(),
+        accesses: vec![r#"shell.run of "git commit -m x""#.to_owned()],
+        reasons: vec!["no rule matches, and then the answer is ask".to_owned()],
+        always: vec![Rule::new("bash", "git commit *", Action::Allow)],
+        session: "session_1".to_owned(),
+        root: PathBuf::from("/work"),
+    }
+}
+
+fn answered(ask: &Ask, answers: &[&'static str]) -> (Answer, String) {
+    let mut shown = String::new();
+    let script = Script { answers: answers.iter().copied(), shown: &mut shown };
+    let answer = Dialogue::new(ask, "/state/projects/ab.toml", script).hold();
+    (answer, shown)
+}
+
+#[test]
+fn answers_are_words_or_their_first_letters() {
+    let check = |answers: &[&'static str], expect: Answer| {
+        assert_eq!(answered(&ask(), answers).0, expect, "{answers:?}");
+    };
+    check(&["o"], Answer::Once);
+    check(&[" ONCE "], Answer::Once);
+    check(&["r"], Answer::Reject);
+    check(&["reject"], Answer::Reject);
+    check(&["p", "y"], Answer::AlwaysProject);
+    check(&["project", "yes"], Answer::AlwaysProject);
+    check(&["p", "n", "o"], Answer::Once);
+    check(&["p", "", "r"], Answer::Reject);
+    check(&["", "yes", "o"], Answer::Once);
+}
+
+#[test]
+fn the_end_of_the_input_rejects() {
+    assert_eq!(answered(&ask(), &[]).0, Answer::Reject);
+    assert_eq!(answered(&ask(), &["?"]).0, Answer::Reject);
+    assert_eq!(answered(&ask(), &["p"]).0, Answer::Reject);
+}
+
+#[test]
+fn tries_are_bounded() {
+    let nonsense = [""; ANSWER_TRIES_MAX];
+    let late: Vec<&str> = nonsense.iter().copied().chain(["o"]).collect();
+    assert_eq!(answered(&ask(), &late).0, Answer::Reject);
+    let in_time: Vec<&str> = nonsense.iter().copied().skip(1).chain(["o"]).collect();
+    assert_eq!(answered(&ask(), &in_time).0, Answer::Once);
+}
+
+#[test]
+fn what_cannot_be_written_is_not_offered() {
+    let ask = Ask { always: Vec::new(), ..ask() };
+    let (answer, shown) = answered(&ask, &["p", "y", "r"]);
+    assert_eq!(answer, Answer::Reject);
+    assert!(!shown.contains("project"), "{shown}");
+}
+
+#[test]
+fn the_whole_dialogue() {
+    let check = |ask: &Ask, answers: &[&'static str], expect: &Expect| {
+        expect.assert_eq(&answered(ask, answers).1);
+    };
+    check(
+        &ask(),
+        &["p", "y"],
+        &expect![[r#"
+
+            The tool bash needs approval.
+
+            It wants:
+              shell.run of "git commit -m x"
+
+            Input:
+              {"cmd":"git commit -m x"}
+
+            Why you are asked:
+              no rule matches, and then the answer is ask
+
+            Allow it? [o]nce, always for this [p]roject, [r]eject: <p>
+
+            For every later call in /work, this is written to
+            /state/projects/ab.toml:
+
+              allow bash "git commit *"
+
+            Write it? [y]es, [n]o: <y>
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_model_wrote_cannot_pass_for_haft() {
+    let forged = "x\u{1b}[2J\r\nAllow it? [o]nce: o\u{202e}\u{200b}\u{9b}31m\u{7f}";
+    let ask = Ask {
+        input: forged.to_owned(),
+        accesses: vec![format!("{}Allow it?", " ".repeat(WIDTH - INDENT.len()))],
+        reasons: vec!["ж".repeat(WIDTH / 2)],
+        ..ask()
+    };
+    let (_, shown) = answered(&ask, &["r"]);
+    let is_plain = |character: char| character == '\n' || !character.is_control();
+    assert!(shown.chars().all(is_plain), "{shown:?}");
+    assert!(!shown.contains(['\u{202e}', '\u{200b}', '\u{9b}']), "{shown:?}");
+    let forgeries = shown.lines().filter(|line| line.starts_with("Allow it?"));
+    assert_eq!(forgeries.count(), 1, "{shown}");
+    let too_wide = |line: &&str| {
+        line.chars().map(|one| if one.is_ascii() { 1 } else { 2 }).sum::<usize>() > WIDTH
+    };
+    assert_eq!(shown.lines().find(too_wide), None);
+}
+
+#[test]
+fn long_texts_are_cut_at_the_bound() {
+    let whole = "a".repeat(ASKED_TEXT_CHARS_MAX);
+    assert_eq!(escaped(&whole), whole);
+    let cut = escaped(&format!("{whole}bc"));
+    assert_eq!(cut, format!("{whole}… (2 more characters are not shown)"));
+}

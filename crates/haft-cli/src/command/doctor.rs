@@ -1,0 +1,202 @@
+//! `haft doctor`: what confines commands on this machine, what they see, and what is missing. It looks and changes
+//! nothing; how the report reads is in `doctor/text.rs`.
+
+mod layers;
+mod programs;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use haft::Session;
+use haft_policy::Action;
+use haft_sandbox::{Availability, Kernel, Launcher, Network, Offer};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::settings::Settings;
+use crate::state::State;
+use crate::{compose, output, settings};
+use layers::{Layer, Networking, Reach, layers};
+use programs::{Program, programs};
+
+/// Say what confines commands here, and what is missing
+///
+/// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, where haft keeps its
+/// files, and whether bash runs without asking. The exit status is 0 if the sandbox can be enforced in full, else 1.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft doctor
+  haft doctor --json")]
+pub(crate) struct DoctorArgs {}
+
+/// Everything that is reported.
+#[derive(Serialize)]
+struct Report {
+    /// Every layer of the sandbox can be enforced, and is.
+    enforceable: bool,
+    sandbox: SandboxReport,
+    layers: Vec<Layer>,
+    kernel: Vec<Mechanism>,
+    programs: Vec<Program>,
+    readable: Vec<PathBuf>,
+    /// Those that exist.
+    hidden: Vec<PathBuf>,
+    files: Files,
+    bash: Bash,
+    #[serde(skip)]
+    home: PathBuf,
+}
+
+/// Whether commands are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum SandboxReport {
+    /// They are, or refused.
+    On,
+    /// They are not, because the user said so.
+    Off,
+}
+
+/// A mechanism of the kernel.
+#[derive(Serialize)]
+struct Mechanism {
+    name: &'static str,
+    available: bool,
+    /// What exactly is offered, or why nothing is.
+    detail: String,
+    /// A command that changes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// Where haft keeps what.
+#[derive(Serialize)]
+struct Files {
+    state: PathBuf,
+    journal: PathBuf,
+    manifest: Option<PathBuf>,
+    project_rules: PathBuf,
+}
+
+/// Whether bash runs without anybody being asked.
+#[derive(Serialize)]
+struct Bash {
+    freely: bool,
+    preset: &'static str,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    _: &DoctorArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let settings = settings::resolve(setting_args, state)?;
+    let helper = compose::helper()?;
+    let kernel = Kernel::probe(&helper).map_err(|err| unknown(&err))?;
+    let layers = layers_here(&helper, &settings, &kernel).await?;
+    let bash = bash(setting_args, &settings, state).await?;
+    let report = report((&kernel, layers, bash), setting_args, &settings, state);
+    if setting_args.json {
+        output::json(&report)?;
+    } else {
+        output::data(&output::visible(&text::text(&report)))?;
+    }
+    Ok(if report.enforceable { Status::Done } else { Status::Failed })
+}
+
+fn unknown(err: &dyn std::error::Error) -> CommandError {
+    CommandError::failed(format!("what can be enforced here cannot be found out: {err}"))
+}
+
+async fn layers_here(
+    helper: &Path,
+    settings: &Settings,
+    kernel: &Kernel,
+) -> Result<Vec<Layer>, CommandError> {
+    let (network, networking) = if settings.allow_network {
+        (Network::Host, Networking::Open)
+    } else {
+        (Network::Loopback, Networking::Granted)
+    };
+    let launcher = Launcher::new(helper.to_owned());
+    let enforceable = launcher.enforceable(network, compose::mechanisms()).await;
+    Ok(layers(&enforceable.map_err(|err| unknown(&err))?, networking, kernel))
+}
+
+fn report(
+    (kernel, layers, bash): (&Kernel, Vec<Layer>, Bash),
+    setting_args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+) -> Report {
+    let places = compose::places(setting_args, settings, state);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
+    let is_full = layers.iter().all(|layer| layer.reach == Reach::Full);
+    Report {
+        enforceable: is_full && sandbox == SandboxReport::On,
+        sandbox,
+        layers,
+        kernel: kernel.offers.iter().map(mechanism).collect(),
+        programs: programs(&path, &places),
+        hidden: places.hidden.iter().filter(|place| place.exists()).cloned().collect(),
+        readable: places.readable,
+        files: files(setting_args, settings, state),
+        bash,
+        home: places.home,
+    }
+}
+
+fn mechanism(offer: &Offer) -> Mechanism {
+    let (available, detail, remedy) = match &offer.state {
+        Availability::Available(detail) => (true, detail.clone(), None),
+        Availability::Missing { why, remedy } => (false, why.clone(), Some(remedy.clone())),
+    };
+    Mechanism { name: offer.mechanism.name(), available, detail, remedy }
+}
+
+fn files(setting_args: &SettingArgs, settings: &Settings, state: &State) -> Files {
+    Files {
+        state: state.directory().to_owned(),
+        journal: compose::journal_path(setting_args, state),
+        manifest: settings.manifest.clone(),
+        project_rules: settings.project.path().to_owned(),
+    }
+}
+
+/// Judges a command that is plain, and a line that nobody can know before it runs.
+async fn bash(
+    setting_args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+) -> Result<Bash, CommandError> {
+    let preset = settings.preset.name();
+    let runtime = compose::unrecorded_runtime(setting_args, settings, state)?;
+    if runtime.registry().contract("bash").is_none() {
+        let why = Some("the tool bash is not on offer".to_owned());
+        return Ok(Bash { freely: false, preset, why });
+    }
+    let session = compose::session(&runtime, settings, "cli")?;
+    let why = why_not_freely(&session).await?;
+    Ok(Bash { freely: why.is_none(), preset, why })
+}
+
+async fn why_not_freely(session: &Session) -> Result<Option<String>, CommandError> {
+    for line in ["true", "eval \"$LINE\""] {
+        let explanation = session.explain("bash", json!({ "cmd": line })).await?;
+        if explanation.outcome != Action::Allow {
+            let refusal = explanation.refusal.map(|(_, message)| message);
+            let why = refusal.or_else(|| explanation.reasons.into_iter().next());
+            return Ok(Some(why.unwrap_or_else(|| format!("{line} would not be executed"))));
+        }
+    }
+    Ok(None)
+}

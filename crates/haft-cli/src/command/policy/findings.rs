@@ -1,0 +1,188 @@
+//! Rules that never decide, as far as that is certain whatever the call. What only may be so is not reported: a check
+//! that cries wolf is switched off.
+
+use haft_contract::Variables;
+use haft_policy::{Action, Rule, RuleScope, ScopedRule};
+use serde::Serialize;
+
+use super::examples::{Expected, Found, found};
+use crate::permission_names::is_tool;
+
+/// A rule that never decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    /// The rule.
+    pub(super) rule: String,
+    /// Why it does not.
+    pub(super) why: String,
+}
+
+/// Returns the rules that never decide.
+pub(super) fn findings(rules: &[(RuleScope, Rule)], variables: &Variables) -> Vec<Finding> {
+    let written = rules.iter().enumerate().filter(|(_, (scope, _))| is_written(*scope));
+    written
+        .filter_map(|(index, (scope, rule))| {
+            let why = twin(rules, index)
+                .or_else(|| pinned(rules, index))
+                .or_else(|| void(*scope, rule, variables))?;
+            let rule = ScopedRule { scope: *scope, rule: rule.clone() }.to_string();
+            Some(Finding { rule, why })
+        })
+        .collect()
+}
+
+/// Rules of presets and of haft itself are nobody's to change.
+fn is_written(scope: RuleScope) -> bool {
+    match scope {
+        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
+        RuleScope::Preset | RuleScope::Builtin => false,
+    }
+}
+
+/// A rule of the same scope that speaks of exactly the same: the stricter decides, and of two equals one is enough.
+fn twin(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
+    let (scope, rule) = rules.get(index)?;
+    let others = rules.iter().enumerate().filter(|(other, (other_scope, other_rule))| {
+        *other != index && other_scope == scope && speaks_of_the_same(other_rule, rule)
+    });
+    for (other, (_, stricter)) in others {
+        // A condition that does not hold takes the other rule away.
+        if stricter.when.is_some() && stricter.when != rule.when {
+            continue;
+        }
+        if stricter.action > rule.action {
+            return Some(format!("`{stricter}` of the same scope always comes before it"));
+        }
+        if stricter.action == rule.action && other < index {
+            return Some("an earlier rule of the same scope says the same".to_owned());
+        }
+    }
+    None
+}
+
+/// A deny of the manifest that covers the rule, where nothing else of the manifest could come before the deny.
+fn pinned(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
+    let (scope, rule) = rules.get(index)?;
+    let is_nearer = matches!(scope, RuleScope::Project | RuleScope::Session);
+    if !is_nearer || rule.action == Action::Deny {
+        return None;
+    }
+    let manifest =
+        || rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest).map(|(_, rule)| rule);
+    let softer = |rule: &&Rule| rule.action != Action::Deny;
+    if manifest().filter(softer).any(|softer| may_overlap(&softer.permission, &rule.permission)) {
+        return None;
+    }
+    let mut denies = manifest().filter(|rule| rule.action == Action::Deny);
+    let deny = denies.find(|deny| covers(deny, rule))?;
+    Some(format!("`{deny}` of the manifest always holds"))
+}
+
+/// A pattern with a variable that stands for nothing, so that it matches nothing.
+fn void(scope: RuleScope, rule: &Rule, variables: &Variables) -> Option<String> {
+    let found = found(scope, rule, (Expected::Match, "anything"), variables);
+    (found == Found::NothingToMatch).then(|| {
+        "its pattern matches nothing here, where its variable stands for nothing".to_owned()
+    })
+}
+
+fn speaks_of_the_same(one: &Rule, other: &Rule) -> bool {
+    one.permission == other.permission && one.pattern == other.pattern
+}
+
+/// Returns whether everything that the rule matches is matched by the deny, as their texts show.
+fn covers(deny: &Rule, rule: &Rule) -> bool {
+    let permission = deny.permission == "*" || deny.permission == rule.permission;
+    // What a pattern other than * means depends on what its permission is about.
+    (permission && deny.pattern == "*") || speaks_of_the_same(deny, rule)
+}
+
+/// Returns whether one call may answer to both permissions. A tool and a capability may meet in one call; two tools, or
+/// two capabilities, do not in one access.
+fn may_overlap(one: &str, other: &str) -> bool {
+    let is_exact = |name: &str| !name.contains('*');
+    if !is_exact(one) || !is_exact(other) || one == other {
+        return true;
+    }
+    is_tool(one) != is_tool(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(rules: &[(RuleScope, &str, &str, Action)], expect: &Expect) {
+        let rules: Vec<(RuleScope, Rule)> = rules
+            .iter()
+            .map(|(scope, permission, pattern, action)| {
+                (*scope, Rule::new(*permission, *pattern, *action))
+            })
+            .collect();
+        let lines = findings(&rules, &Variables::default());
+        let lines: String =
+            lines.iter().map(|finding| format!("{}: {}\n", finding.rule, finding.why)).collect();
+        expect.assert_eq(&lines);
+    }
+
+    #[test]
+    fn what_never_decides_is_found() {
+        use Action::{Allow, Ask, Deny};
+        use RuleScope::{Manifest, Project, Session};
+        check(
+            &[
+                (Manifest, "bash", "git push*", Deny),
+                (Manifest, "bash", "git push*", Deny),
+                (Manifest, "bash", "git push*", Ask),
+                (Project, "bash", "git push*", Allow),
+                (Session, "read", "*", Allow),
+                (Session, "read", "*", Allow),
+                (Manifest, "fs.read", "{ad-hoc}/**", Allow),
+            ],
+            &expect![[r#"
+                manifest rule `deny bash "git push*"`: an earlier rule of the same scope says the same
+                manifest rule `ask bash "git push*"`: `deny bash "git push*"` of the same scope always comes before it
+                session rule `allow read "*"`: an earlier rule of the same scope says the same
+                manifest rule `allow fs.read "{ad-hoc}/**"`: its pattern matches nothing here, where its variable stands for nothing
+            "#]],
+        );
+        check(
+            &[
+                (Manifest, "bash", "*", Deny),
+                (Manifest, "read", "*", Allow),
+                (Project, "bash", "git status", Allow),
+            ],
+            &expect![[r#"
+                project rule `allow bash "git status"`: `deny bash "*"` of the manifest always holds
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_may_decide_is_not() {
+        use Action::{Allow, Ask, Deny};
+        use RuleScope::{Builtin, Manifest, Preset, Project};
+        check(
+            &[
+                // An allow of the manifest may come before its deny.
+                (Manifest, "bash", "*", Deny),
+                (Manifest, "bash", "git*", Allow),
+                (Project, "bash", "git status", Allow),
+                // A deny of a capability is less exact than a rule for a tool of the manifest.
+                (Manifest, "shell.run", "git*", Ask),
+                // Presets and haft's own rules are nobody's to change.
+                (Preset, "todo", "*", Allow),
+                (Preset, "todo", "*", Allow),
+                (Builtin, "fs.write", "a", Deny),
+                (Builtin, "fs.write", "a", Deny),
+                // Capabilities that the manifest requires, and patterns.
+                (Manifest, "payments", "*", Ask),
+                (Manifest, "mcp:*", "*", Ask),
+                (Manifest, "fs.read", "secrets", Ask),
+                (Project, "fs.read", "secrets", Deny),
+            ],
+            &expect![""],
+        );
+    }
+}

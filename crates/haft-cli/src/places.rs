@@ -1,0 +1,64 @@
+//! Where on this machine the things lie that commands need, and those that they must not see: system directories,
+//! toolchains on PATH with their package caches, and credentials. It looks at names and links only; what is done with
+//! the places is the sandbox's business.
+
+mod credentials;
+mod git_identity;
+mod toolchains;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub(crate) use git_identity::git_identity;
+
+/// Directories of the system that programs need to run.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/etc",
+    "/gnu/store",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/opt",
+    "/sbin",
+    "/usr",
+];
+
+/// What commands can read beside the roots, and what is kept from them wherever it lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// The user's home directory.
+    pub(crate) home: PathBuf,
+    /// System directories, toolchains and their package caches.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Credentials.
+    pub(crate) hidden: Vec<PathBuf>,
+}
+
+impl Places {
+    /// Finds the places that exist, given this process's environment and home directory.
+    pub(crate) fn find(variable: &dyn Fn(&str) -> Option<OsString>, home: &Path) -> Self {
+        let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
+        let mut readable: Vec<PathBuf> = system.collect();
+        for place in toolchains::find(variable, &home) {
+            // Most toolchains lie in a system directory.
+            let is_known = readable.iter().any(|known| place.starts_with(known));
+            if !is_known {
+                readable.retain(|known| !known.starts_with(&place));
+                readable.push(place);
+            }
+        }
+        Self { hidden: credentials::places(variable, &home), readable, home }
+    }
+}
+
+/// Returns the directory that a variable names, if it is one and absolute.
+fn directory_of(variable: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! `haft doctor` on whatever machine the tests run on: that it says what is so, not what is so here.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+/// Returns what is in the answer, and the status that goes with it.
+fn asked(world: &World, args: &[&str]) -> (Value, Option<i32>) {
+    let output = world.haft(args).output().unwrap();
+    let report = serde_json::from_slice(&output.stdout);
+    (report.unwrap_or_else(|err| panic!("{err}: {}", world.shown(&output))), output.status.code())
+}
+
+#[test]
+fn the_status_says_whether_everything_can_be_enforced() {
+    let world = World::with_files();
+    let (report, status) = asked(&world, &["doctor", "--json"]);
+    let layers = report["layers"].as_array().unwrap();
+    let is_full = layers.iter().all(|layer| layer["reach"] == "full");
+    assert_eq!(report["enforceable"], is_full);
+    assert_eq!(status, Some(if is_full { 0 } else { 1 }));
+    assert_eq!(report["kernel"].as_array().unwrap().len(), 11);
+    let (report, status) = asked(&world, &["doctor", "--json", "--unsafe-no-sandbox"]);
+    assert_eq!((&report["enforceable"], &report["sandbox"]), (&false.into(), &"off".into()));
+    assert_eq!(status, Some(1));
+}
+
+#[test]
+fn places_are_those_of_this_world() {
+    let world = World::with_files();
+    world.write("home/.ssh/id_ed25519", "secret");
+    world.write("home/.cargo/bin/cargo", "");
+    let (report, _) = asked(&world, &["doctor", "--json", "--db", "other.sqlite"]);
+    let path = |relative: &str| Value::from(world.path(relative).to_str().unwrap());
+    assert!(report["hidden"].as_array().unwrap().contains(&path("home/.ssh")));
+    assert!(report["readable"].as_array().unwrap().contains(&path("home/.cargo")));
+    assert_eq!(report["files"]["state"], path("state"));
+    assert_eq!(report["files"]["journal"], "other.sqlite");
+    assert!(!world.path("state").exists(), "looking leaves nothing behind");
+}
+
+#[test]
+fn whether_bash_runs_freely_depends_on_the_rules() {
+    let world = World::with_files();
+    let bash = |args: &[&str]| {
+        let args = [&["doctor", "--json"], args].concat();
+        asked(&world, &args).0["bash"].clone()
+    };
+    assert_eq!(bash(&["--preset", "full"])["freely"], true);
+    let asks = bash(&["--preset", "ask"]);
+    assert_eq!((&asks["freely"], &asks["preset"]), (&false.into(), &"ask".into()));
+    assert!(asks["why"].as_str().unwrap().contains("no rule matches"), "{asks}");
+    assert_eq!(bash(&["--tools", "read"])["why"], "the tool bash is not on offer");
+}
+
+#[test]
+fn the_report_fits_a_terminal() {
+    let world = World::with_files();
+    let output = world.haft(&["doctor"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for heading in
+        ["Sandbox", "Kernel", "Programs on PATH", "Commands see", "Files of haft", "bash"]
+    {
+        assert!(text.lines().any(|line| line == heading), "{heading} is missing:\n{text}");
+    }
+    // Paths and commands to be pasted are not broken.
+    let is_breakable = |line: &&str| line.chars().count() > 80 && !line.trim_start().contains('/');
+    assert_eq!(text.lines().find(is_breakable), None);
+}

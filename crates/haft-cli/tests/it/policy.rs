@@ -1,0 +1,225 @@
+//! `haft policy`: rules listed, explained, checked and tested, without a call being made.
+
+use expect_test::expect;
+
+use crate::world::World;
+
+fn with_rules() -> World {
+    let world = World::with_files();
+    world.write(
+        "work/agent.toml",
+        "preset = \"ask\"\n\
+         [[permissions]]\npermission = \"bash\"\npattern = \"git push*\"\naction = \"deny\"\n\
+         match = [\"git push origin\"]\nnot_match = [\"git pull\"]\n\
+         [[permissions]]\npermission = \"bash\"\npattern = \"ls*\"\naction = \"allow\"\n",
+    );
+    world
+}
+
+const CONFIG: [&str; 2] = ["--config", "agent.toml"];
+
+fn args<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    [args, &CONFIG].concat()
+}
+
+/// Returns the list without what is the same for everybody.
+pub(crate) fn listed(world: &World, args: &[&str]) -> String {
+    let text = world.shown(&world.haft(args).output().unwrap());
+    let sections = text.split("\n\n").filter(|section| {
+        !section.starts_with("built-in") && !section.starts_with("protected names")
+    });
+    sections.collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
+#[test]
+fn rules_are_listed_with_where_they_come_from() {
+    let world = with_rules();
+    let text = listed(&world, &args(&["policy", "list", "--allow", "todo"]));
+    expect![[r#"
+        session (command line)
+          ACTION  PERMISSION  PATTERN
+          allow   todo        *
+
+        manifest (/world/work/agent.toml)
+          ACTION  PERMISSION  PATTERN
+          deny    bash        git push*
+          allow   bash        ls*
+
+        preset (haft policy preset ask)
+          ACTION  PERMISSION   PATTERN
+          allow   fs.read      {workspace}/**
+          allow   todo         *
+          allow   skill        *
+          allow   tool_search  *
+          allow   question     *
+    "#]]
+    .assert_eq(&text);
+    let listed = world.json(&args(&["policy", "list", "--json"]));
+    let rules = listed["rules"].as_array().unwrap();
+    let of_manifest: Vec<_> = rules.iter().filter(|rule| rule["scope"] == "manifest").collect();
+    assert_eq!(of_manifest.len(), 2);
+    assert_eq!(of_manifest[0]["origin"], world.path("work/agent.toml").to_str().unwrap());
+    assert_eq!(of_manifest[0]["pattern"], "git push*");
+    assert!(listed["protected"].as_array().unwrap().contains(&".envrc".into()));
+}
+
+#[test]
+fn calls_are_explained_without_being_made() {
+    let world = with_rules();
+    world.check(&args(&["policy", "explain", "bash", r#"{"cmd":"git push"}"#]), &expect![[r#"
+        bash would be refused
+
+        deny  shell.run of "git push"
+              bash is denied shell.run of "git push": the manifest rule `deny bash "git push*"` decides; what the manifest denies only the manifest can allow
+
+        refused with PERMISSION_DENIED
+              bash is denied shell.run of "git push": the manifest rule `deny bash "git push*"` decides; what the manifest denies only the manifest can allow
+        --- status 0
+    "#]]);
+    world.check(
+        &args(&["policy", "explain", "bash", r#"{"cmd":"ls"}"#]),
+        &expect![[r#"
+        bash would be executed
+
+        allow shell.run of "ls"
+              bash may do shell.run of "ls": the manifest rule `allow bash "ls*"` decides
+
+        allow fs.read of "."
+              bash may do fs.read of ".": the preset rule `allow fs.read "{workspace}/**"` decides
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &args(&["policy", "explain", "bash", r#"{"cmd":"rm a"}"#, "--json"]),
+        &expect![[r#"
+            {"tool":"bash","outcome":"ask","accesses":[{"access":"shell.run of \"rm a\"","action":"ask","text":"bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it"},{"access":"fs.write of \"a\"","action":"ask","text":"bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"}],"reasons":["bash needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow bash \"rm a\"` would allow it","bash needs approval for fs.write of \"a\": no rule matches, and then the answer is ask; the rule `allow fs.write \"a\"` would allow it"]}
+            --- status 0
+        "#]],
+    );
+    world.check(
+        &args(&["policy", "explain", "bsh"]),
+        &expect![[r#"
+        --- stderr
+        error: no tool is called "bsh": did you mean bash?
+
+        hint: haft tools list
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &args(&["policy", "explain", "bash", "{"]),
+        &expect![[r#"
+        --- stderr
+        error: the input is not JSON: EOF while parsing an object at line 1 column 1
+
+        hint: haft tools show bash
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &args(&["policy", "explain", "bash", "{}"]),
+        &expect![[r#"
+        --- stderr
+        error: invalid input for bash: cmd: required, but missing
+
+        hint: haft tools show bash
+        --- status 2
+    "#]],
+    );
+    assert!(!world.path("state").exists(), "explaining leaves nothing behind");
+}
+
+#[test]
+fn rules_that_never_decide_are_reported() {
+    let world = with_rules();
+    world.check(
+        &args(&["policy", "check"]),
+        &expect![[r#"
+        7 rules can be used, nothing to report
+        --- status 0
+    "#]],
+    );
+    let manifest = world.read("work/agent.toml");
+    let twin = "[[permissions]]\npermission = \"bash\"\npattern = \"ls*\"\naction = \"allow\"\n";
+    world.write("work/agent.toml", &format!("{manifest}{twin}"));
+    world.check(
+        &args(&["policy", "check"]),
+        &expect![[r#"
+        manifest rule `allow bash "ls*"`: an earlier rule of the same scope says the same
+        8 rules can be used, 1 never decides
+        --- status 1
+    "#]],
+    );
+    world.check(&args(&["policy", "check", "--json"]), &expect![[r#"
+        {"rules":8,"findings":[{"rule":"manifest rule `allow bash \"ls*\"`","why":"an earlier rule of the same scope says the same"}]}
+        --- status 1
+    "#]]);
+}
+
+#[test]
+fn examples_are_tested_one_by_one() {
+    let world = with_rules();
+    world.check(
+        &args(&["policy", "test"]),
+        &expect![[r#"
+        manifest rule `deny bash "git push*"`
+          ok    matches         git push origin
+          ok    does not match  git pull
+
+        2 examples, 0 failed
+        --- status 0
+    "#]],
+    );
+    let manifest = world.read("work/agent.toml").replace("git pull", "git push -f");
+    world.write("work/agent.toml", &manifest);
+    world.check(
+        &args(&["policy", "test"]),
+        &expect![[r#"
+        manifest rule `deny bash "git push*"`
+          ok    matches         git push origin
+          FAIL  does not match  git push -f
+
+        2 examples, 1 failed
+        --- status 1
+    "#]],
+    );
+    world.check(&args(&["policy", "test", "--json"]), &expect![[r#"
+        {"examples":[{"scope":"manifest","rule":"deny bash \"git push*\"","example":"git push origin","expected":"match","found":"holds"},{"scope":"manifest","rule":"deny bash \"git push*\"","example":"git push -f","expected":"not_match","found":"fails"}],"failed":1}
+        --- status 1
+    "#]]);
+}
+
+#[test]
+fn presets_are_printed_as_they_ship() {
+    let world = World::with_files();
+    for name in ["read-only", "ask", "workspace", "full"] {
+        world.write("work/agent.toml", &world.run(&["policy", "preset", name]));
+        world.run(&args(&["policy", "check", "--preset", "full"]));
+    }
+    world.check(
+        &["policy", "preset", "fuller"],
+        &expect![[r#"
+        --- stderr
+        error: invalid value 'fuller' for '<NAME>'
+          [possible values: read-only, ask, workspace, full]
+
+          tip: a similar value exists: 'full'
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_broken_file_of_rules_is_shown_where_it_breaks() {
+    let world = World::with_files();
+    let listed = world.json(&["policy", "list", "--json"]);
+    let file = listed["project_file"].as_str().unwrap();
+    let root = world.path("work");
+    std::fs::create_dir_all(world.path("state/projects")).unwrap();
+    std::fs::write(file, format!("root = {root:?}\n[[permissions]]\npermission = 3\n")).unwrap();
+    let shown = world.shown(&world.haft(&["policy", "list"]).output().unwrap());
+    assert!(shown.contains(".toml:3:14: invalid type: integer `3`, expected a text"), "{shown}");
+    assert!(shown.ends_with("--- status 2\n"), "{shown}");
+}

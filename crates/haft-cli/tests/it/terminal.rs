@@ -1,0 +1,67 @@
+//! A terminal of its own for one process: a pseudo-terminal whose other end a test reads and types on.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+pub(crate) struct Terminal {
+    screen: File,
+    keyboard: OwnedFd,
+    shown: String,
+    /// What was shown when something was typed last.
+    answered: usize,
+}
+
+impl Terminal {
+    pub(crate) fn new() -> Self {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let name = ptsname(&screen, Vec::new()).unwrap();
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+        let keyboard = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
+        Self { screen: screen.into(), keyboard, shown: String::new(), answered: 0 }
+    }
+
+    /// Starts a command that reads from the terminal and says on it what is not data.
+    pub(crate) fn start(&mut self, command: &mut Command) -> Child {
+        let end = || Stdio::from(self.keyboard.try_clone().unwrap());
+        let child = command.stdin(end()).stderr(end()).stdout(Stdio::piped()).spawn().unwrap();
+        // Else the command's ends stay open here, and its end is not seen.
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        child
+    }
+
+    pub(crate) fn type_text(&mut self, text: &str) {
+        self.answered = self.shown.len();
+        self.screen.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Reads until the screen ends with this text, shown after what was typed last.
+    pub(crate) fn wait_for(&mut self, end: &str) {
+        while !self.shown[self.answered..].ends_with(end) {
+            assert!(self.read() > 0, "the command ended; shown so far:\n{}", self.shown);
+        }
+    }
+
+    /// Lets the command finish; returns what was shown, what it printed, and its status.
+    pub(crate) fn finish(mut self, child: Child) -> (String, String, Option<i32>) {
+        // The last ends that are open are the command's; without them, reading ends.
+        drop(std::mem::replace(&mut self.keyboard, self.screen.try_clone().unwrap().into()));
+        while self.read() > 0 {}
+        let output = child.wait_with_output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        (self.shown, stdout, output.status.code())
+    }
+
+    fn read(&mut self) -> usize {
+        let mut buffer = [0; 4096];
+        // Linux answers with an error, and not with an end, when the other side is closed.
+        let count = self.screen.read(&mut buffer).unwrap_or(0);
+        self.shown.push_str(&String::from_utf8_lossy(&buffer[..count]).replace("\r\n", "\n"));
+        count
+    }
+}
