@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haft_contract::{Command, Variables};
 use haft_policy::{
-    Canonical, Domain, PathSubject, Pattern, Reading, escape, network_guard, network_guard_line,
+    Canonical, Domain, NetworkGuard, PathSubject, Pattern, Reading, escape,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -41,8 +41,10 @@ fuzz_target!(|input: &[u8]| {
 fn accesses(subject: &[u8]) -> [Canonical; 5] {
     let text = String::from_utf8_lossy(subject).into_owned();
     let argv: Vec<String> = text.split('\u{1f}').map(str::to_owned).collect();
-    network_guard(&argv);
-    network_guard_line(&text);
+    for command in [Command::Argv(argv.clone()), Command::Unknown(text.clone())] {
+        NetworkGuard::Standard.check(&command);
+        NetworkGuard::Strict.check(&command);
+    }
     let path = path_of(subject);
     [
         Canonical::Read { path },

@@ -10,6 +10,7 @@ mod memory;
 mod peers;
 mod report;
 mod samples;
+mod sandbox;
 mod search;
 mod server;
 mod size;
@@ -42,6 +43,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "grep", run: search::measure_grep },
     Measurement { name: "glob", run: search::measure_glob },
     Measurement { name: "bash", run: bash::measure },
+    Measurement { name: "sandbox", run: sandbox::measure },
     Measurement { name: "memory", run: memory::measure },
     Measurement { name: "size", run: size::measure },
 ];

@@ -1,9 +1,12 @@
 //! Installs what the tests need and the machine may lack: cargo-nextest, a Python with the MCP SDK,
-//! and a Node with the MCP Inspector. Everything but nextest lands under `target/test-clients`.
+//! a Node with the MCP Inspector, and strace. Everything but nextest, and what root installs from
+//! Debian's packages, lands under `target/test-clients`.
 //!
 //! Versions are pinned in `PINS` alone. A finished installation leaves a stamp with the versions in
 //! it, and as long as the stamp agrees with the table nothing is installed again. This file does not
 //! run any test.
+
+mod debian;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,16 +53,18 @@ pub(crate) struct Clients {
     node: PathBuf,
     inspector: PathBuf,
     node_filesystem_server: PathBuf,
+    strace: PathBuf,
 }
 
 impl Clients {
     /// Returns the variables through which tests learn where the clients are.
-    pub(crate) fn variables(&self) -> [(&'static str, &Path); 4] {
+    pub(crate) fn variables(&self) -> [(&'static str, &Path); 5] {
         [
             ("HAFT_TEST_PYTHON", &self.python),
             ("HAFT_TEST_NODE", &self.node),
             ("HAFT_TEST_INSPECTOR", &self.inspector),
             ("HAFT_TEST_NODE_FILESYSTEM_SERVER", &self.node_filesystem_server),
+            ("HAFT_TEST_STRACE", &self.strace),
         ]
     }
 }
@@ -84,6 +89,7 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<Clients> {
         node,
         inspector: packages.join("inspector/clients/cli/build/index.js"),
         node_filesystem_server: packages.join("server-filesystem/dist/index.js"),
+        strace: debian::ensure(&debian::STRACE, &clients_dir.join("debian"))?,
     };
     for (name, path) in clients.variables() {
         if !path.is_file() {
@@ -179,24 +185,32 @@ fn ensure_system(what: &str, packages: &[&str], usable: impl Fn() -> bool) -> an
     if usable() {
         return Ok(());
     }
-    let names = packages.join(" ");
     let is_debian = Path::new("/etc/debian_version").exists();
-    let is_root = capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !(is_debian && is_root) {
+    if !(is_debian && is_root()) {
+        let names = packages.join(" ");
         bail!("the tests need {what}; install it (on Debian: `sudo apt-get install {names}`)");
     }
-    eprintln!("set-up: installing {names}");
+    install_system(packages)?;
+    if !usable() {
+        bail!("the tests need {what}, and installing {} did not provide it", packages.join(" "));
+    }
+    Ok(())
+}
+
+fn is_root() -> bool {
+    capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Installs Debian's packages, as root.
+fn install_system(packages: &[&str]) -> anyhow::Result<()> {
+    eprintln!("set-up: installing {}", packages.join(" "));
     let apt_get = || {
         let mut command = Command::new("apt-get");
         command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
         command
     };
     run_program(apt_get().arg("update"))?;
-    run_program(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
-    if !usable() {
-        bail!("the tests need {what}, and installing {names} did not provide it");
-    }
-    Ok(())
+    run_program(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
 fn node_package(os: &str, arch: &str) -> anyhow::Result<String> {

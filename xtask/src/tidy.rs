@@ -35,6 +35,7 @@ struct CrateEdges {
 const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges { name: "haft-contract", dependencies: &[], dev_dependencies: &[] },
     CrateEdges { name: "haft-sandbox", dependencies: &[], dev_dependencies: &[] },
+    CrateEdges { name: "haft-judge", dependencies: &[], dev_dependencies: &[] },
     CrateEdges { name: "haft-policy", dependencies: &["haft-contract"], dev_dependencies: &[] },
     CrateEdges { name: "haft-journal", dependencies: &["haft-contract"], dev_dependencies: &[] },
     CrateEdges {
@@ -45,7 +46,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
     // Tools are tested where callers meet them: behind the whole pipeline.
     CrateEdges {
         name: "haft-tools",
-        dependencies: &["haft-contract"],
+        dependencies: &["haft-contract", "haft-judge"],
         dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
     },
     CrateEdges {
@@ -59,6 +60,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-contract",
             "haft-policy",
             "haft-sandbox",
+            "haft-judge",
             "haft-journal",
             "haft",
             "haft-tools",

@@ -19,17 +19,21 @@ const CALLS: usize = 20;
 const ABOUT: &str = "\
 The tool `bash` with the command `true` in a server that runs, over pipes, beside starting `true` and `sh -c true` with
 the standard library and waiting for them. haft journals the intent before and the outcome after, each synced to disk,
-and watches over the whole tree of processes. What one request to this disk costs is in the last row.";
+and confines the process; unconfined, it watches over the tree of processes alone. What one request to this disk costs is in the last row.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     let dir = bench.make_dir("bash")?;
-    let haft = bench.peers.server(Peer::Haft, &dir).context("haft is built")?;
-    let mut haft = open(haft, Wire::Pipes)?;
-    let call = Call { tool: "bash", arguments: json!({"cmd": "true"}) };
-    let mut entrants = vec![Entrant::new("", Peer::Haft.name(), CALLS, move || {
-        let (elapsed, _) = haft.call(&call)?;
-        Ok(elapsed)
-    })];
+    let mut entrants = Vec::new();
+    for (name, flags) in [("haft", &[][..]), ("haft, unconfined", &["--unsafe-no-sandbox"])] {
+        let mut haft = bench.peers.server(Peer::Haft, &dir).context("haft is built")?;
+        haft.args(flags);
+        let mut haft = open(haft, Wire::Pipes)?;
+        let call = Call { tool: "bash", arguments: json!({"cmd": "true"}) };
+        entrants.push(Entrant::new("", name, CALLS, move || {
+            let (elapsed, _) = haft.call(&call)?;
+            Ok(elapsed)
+        }));
+    }
     for (name, program, arguments) in
         [("spawn `true`", "true", &[][..]), ("spawn `sh -c true`", "sh", &["-c", "true"])]
     {

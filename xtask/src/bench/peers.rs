@@ -30,6 +30,8 @@ pub(super) const RG_ABSENT: &str = "not installed: Debian's package `ripgrep`";
 pub(super) struct Peers {
     haft: PathBuf,
     floor: PathBuf,
+    /// Measures starts of commands.
+    spawn: PathBuf,
     node: Option<NodeServer>,
     /// What `rg` says of itself, if it is there.
     rg_version: Option<String>,
@@ -60,6 +62,7 @@ impl Peers {
     pub(super) fn prepare(root: &Path, work_dir: &Path) -> anyhow::Result<Self> {
         let haft = build(root, &["--package", "haft-cli", "--bin", "haft"])?;
         let floor = build(root, &["--package", "haft-mcp", "--example", "floor"])?;
+        let spawn = build(root, &["--package", "haft-sandbox", "--example", "spawn"])?;
         if work_dir.exists() {
             std::fs::remove_dir_all(work_dir)
                 .with_context(|| format!("cannot delete {}", work_dir.display()))?;
@@ -72,7 +75,7 @@ impl Peers {
             .with_context(|| format!("cannot write {}", manifest.display()))?;
         let rg_version = capture(Command::new("rg").arg("--version")).ok();
         let rg_version = rg_version.and_then(|text| text.lines().next().map(str::to_owned));
-        Ok(Self { haft, floor, node: find_node(root), rg_version, manifest, state_dir })
+        Ok(Self { haft, floor, spawn, node: find_node(root), rg_version, manifest, state_dir })
     }
 
     /// Returns the command of a server for the files in `dir`, or nothing if it is not installed.
@@ -126,6 +129,11 @@ impl Peers {
             rg.unwrap_or_else(|| format!("rg {RG_ABSENT}")),
         ]
         .into()
+    }
+
+    /// Returns the program that measures starts of commands.
+    pub(super) fn spawn_program(&self) -> &Path {
+        &self.spawn
     }
 
     /// Returns the size of a program of ours.

@@ -38,7 +38,7 @@ impl Target {
     /// Compares the median of the first row with that of the row called `peer`.
     pub(super) fn ratio(what: &str, case: &Case, peer: &str, limit: f64) -> Self {
         let what = format!("{what}, {}", case.name);
-        let limit_text = format!("{limit:.1} × {peer}");
+        let limit_text = format!("{limit:.2} × {peer}");
         let own = case.rows.first().and_then(|row| row.figure.median());
         let Some((own, other)) = own.zip(case.median(peer)) else {
             let found = format!("{peer} is absent");

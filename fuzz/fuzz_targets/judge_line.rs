@@ -1,0 +1,42 @@
+//! Judges an arbitrary line: nothing of ours panics, nothing hangs, what comes out is bounded, and a command that is
+//! judged wholly known is judged the same when it is spelled anew.
+#![no_main]
+
+use haft_judge::judge;
+use libfuzzer_sys::fuzz_target;
+
+/// More findings of one kind than a judgement may hold.
+const FINDINGS_MAX: usize = 2_048;
+
+fuzz_target!(
+    // libFuzzer takes every panic for a crash. Those of the parsers are caught, and make a line unknown.
+    init: {
+        let crash = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let is_parser = |file: &str| file.contains("brush-parser") || file.contains("shuck-parser");
+            if !panic.location().is_some_and(|location| is_parser(location.file())) {
+                crash(panic);
+            }
+        }));
+    },
+    |input: &[u8]| {
+        let Ok(line) = std::str::from_utf8(input) else { return };
+        let judgement = judge(line);
+        assert!(judgement.commands.len() <= FINDINGS_MAX && judgement.files.len() <= FINDINGS_MAX);
+        if judgement.is_known() {
+            check_spelling(line);
+        }
+    }
+);
+
+fn check_spelling(line: &str) {
+    let judgement = judge(line);
+    for command in judgement.commands.iter().filter(|command| command.through.is_empty()) {
+        let again = judge(&command.text());
+        // A function is known by its line alone, and what runs through another program has no line of its own.
+        if again.is_known() {
+            let argv = again.commands.first().and_then(|command| command.argv());
+            assert_eq!(argv, command.argv(), "{line:?}");
+        }
+    }
+}

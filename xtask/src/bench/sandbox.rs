@@ -1,0 +1,130 @@
+//! What confinement costs: a command that does nothing, started bare, supervised, confined, and by bubblewrap, from a
+//! small process, from one with much memory, and many at once. An example program of the sandbox does the measuring,
+//! because the process that starts the commands is part of what is measured.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use super::Bench;
+use super::report::{Section, Target, time_table};
+use super::samples::Samples;
+use super::turns::{Case, Figure, Row};
+use crate::process::capture;
+
+const ROUNDS: usize = 200;
+const HEAP_MIB: usize = 1_024;
+const AT_ONCE: usize = 16;
+/// What confinement may add to a bare start.
+const ADDED_MICROSECONDS_MAX: u64 = 1_500;
+/// What a start by bubblewrap has to take beside ours.
+const BWRAP_RATIO: f64 = 1.5;
+
+const ABOUT: &str = "\
+`true`, started and waited for. *bare* is the standard library's spawn; *supervised* is haft's launcher without confinement; *confined* \
+has everything on: namespaces, mounts, protected names looked up before and after, Landlock, system call filters, limits; *bwrap* is \
+bubblewrap with the same namespaces and like mounts, without Landlock, filters and limits. All take turns in one process.";
+
+/// The processes that start commands.
+struct Parent {
+    name: &'static str,
+    heap_mib: usize,
+    at_once: usize,
+}
+
+/// The entrant that the others are compared with.
+const OURS: &str = "confined";
+const AT_ONCE_NAME: &str = "16 at once";
+
+const PARENTS: [Parent; 3] = [
+    Parent { name: "small parent", heap_mib: 0, at_once: 1 },
+    Parent { name: "parent with 1 GiB", heap_mib: HEAP_MIB, at_once: 1 },
+    Parent { name: AT_ONCE_NAME, heap_mib: 0, at_once: AT_ONCE },
+];
+
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+    let dir = bench.make_dir("sandbox")?;
+    let bwrap = capture(Command::new("bwrap").arg("--version")).is_ok();
+    let mut cases = Vec::new();
+    for parent in &PARENTS {
+        let rounds = bench.rounds(ROUNDS).div_ceil(parent.at_once);
+        let mut program = Command::new(bench.peers.spawn_program());
+        program.arg(&dir).args([parent.heap_mib, parent.at_once, rounds].map(|it| it.to_string()));
+        if bwrap {
+            program.arg("bwrap");
+        }
+        let printed = capture(&mut program).context("the measuring program failed")?;
+        cases.push(case(parent.name, &printed)?);
+    }
+    let targets = cases.iter().flat_map(targets).collect();
+    Ok(Section {
+        title: "A confined process".to_owned(),
+        about: ABOUT.to_owned(),
+        tables: vec![time_table(&cases)],
+        notes: vec![bwrap_note(bwrap).to_owned()],
+        targets,
+    })
+}
+
+fn bwrap_note(is_there: bool) -> &'static str {
+    if is_there {
+        "bubblewrap is Debian's package `bubblewrap`."
+    } else {
+        "bubblewrap is not installed: Debian's package `bubblewrap`."
+    }
+}
+
+/// Puts the samples of each entrant together. What confinement costs is the first row.
+fn case(name: &str, printed: &str) -> anyhow::Result<Case> {
+    let mut rows: Vec<(String, Samples<Duration>)> = Vec::new();
+    for line in printed.lines() {
+        let (entrant, nanoseconds) =
+            line.split_once('\t').with_context(|| format!("{line:?} is no sample"))?;
+        let nanoseconds: u64 =
+            nanoseconds.parse().with_context(|| format!("{line:?} is no sample"))?;
+        let index = match rows.iter().position(|(known, _)| known == entrant) {
+            Some(index) => index,
+            None => {
+                rows.push((entrant.to_owned(), Samples::default()));
+                rows.len() - 1
+            }
+        };
+        if let Some((_, samples)) = rows.get_mut(index) {
+            samples.push(Duration::from_nanos(nanoseconds));
+        }
+    }
+    rows.sort_by_key(|(entrant, _)| entrant != OURS);
+    ensure!(rows.first().is_some_and(|(entrant, _)| entrant == OURS), "{OURS} was not measured");
+    let rows =
+        rows.into_iter().map(|(name, samples)| Row { name, figure: Figure::Measured(samples) });
+    Ok(Case { name: name.to_owned(), rows: rows.collect() })
+}
+
+fn targets(case: &Case) -> Vec<Target> {
+    let mut targets = Vec::new();
+    if let Some((own, bare)) = case.median(OURS).zip(case.median("bare"))
+        && case.name != AT_ONCE_NAME
+    {
+        let added = u64::try_from(own.saturating_sub(bare).as_micros()).unwrap_or(u64::MAX);
+        let what = format!("confined less bare, {}", case.name);
+        targets.push(Target::number(&what, "µs", added, ADDED_MICROSECONDS_MAX));
+    }
+    targets.push(Target::ratio("confined", case, "bwrap", 1.0 / BWRAP_RATIO));
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_put_together() {
+        let case = case("x", "bare\t1000\nconfined\t5000\nbare\t3000\nbare\t2000\n").unwrap();
+        let names: Vec<_> = case.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["confined", "bare"]);
+        assert_eq!(case.median("bare"), Some(Duration::from_nanos(2000)));
+        assert!(super::case("x", "bare\t1\n").is_err());
+        assert!(super::case("x", "nonsense\n").is_err());
+    }
+}
