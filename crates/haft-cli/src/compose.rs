@@ -112,13 +112,18 @@ fn runtime_on(
         network_guard: settings.network_guard,
         project_rules: Some(Arc::new(settings.project.clone())),
         watchdogs: watchdogs(settings)?,
-        launcher: Launcher::new(helper).quarantine(state.quarantine()),
+        launcher: launcher(helper, settings, state),
         sandbox,
         environment: command_environment(&places),
         sidecars: state.sessions(),
         clock: Arc::new(SystemClock),
     };
     Ok(Runtime::new(parts)?)
+}
+
+fn launcher(helper: PathBuf, settings: &Settings, state: &State) -> Launcher {
+    let launcher = Launcher::new(helper).quarantine(state.quarantine());
+    if settings.sandbox.control_groups { launcher.control_groups() } else { launcher }
 }
 
 /// Returns the program that starts and confines processes, which is this one.

@@ -69,8 +69,13 @@ mod tests {
             assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
         };
         check("/nowhere/state/journal.sqlite", &["/nowhere/state"]);
-        let beside =
-            ["/nowhere/j", "/nowhere/j-journal", "/nowhere/j-shm", "/nowhere/j-wal", "/nowhere/state"];
+        let beside = [
+            "/nowhere/j",
+            "/nowhere/j-journal",
+            "/nowhere/j-shm",
+            "/nowhere/j-wal",
+            "/nowhere/state",
+        ];
         check("/nowhere/j", &beside);
     }
 

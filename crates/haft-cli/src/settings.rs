@@ -65,6 +65,8 @@ pub(crate) struct SandboxSettings {
     pub(crate) is_off: bool,
     /// How much they can use.
     pub(crate) resources: Resources,
+    /// Whether a control group of their own bounds them, too.
+    pub(crate) control_groups: bool,
     /// Further directories and files that they can read: absolute, canonical, and there.
     pub(crate) readable: Vec<PathBuf>,
     /// Names that nobody changes.
@@ -146,11 +148,12 @@ fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
 /// What is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
 fn sandbox(args: &SettingArgs, section: SandboxSection, directory: &Path) -> SandboxSettings {
     let (resources, protected) = (section.resources(), section.protected());
-    let SandboxSection { readable, unprotect, .. } = section;
+    let SandboxSection { readable, unprotect, control_groups, .. } = section;
     let readable = readable.iter().filter_map(|path| directory.join(path).canonicalize().ok());
     SandboxSettings {
         is_off: args.unsafe_no_sandbox,
         resources,
+        control_groups,
         readable: readable.collect(),
         protected,
         unprotect,

@@ -51,6 +51,10 @@ fn meta(metadata: &Metadata) -> MetaObject {
         }
     };
     say("call", metadata.call_id.as_deref().map(Value::from));
+    let connections = &metadata.connections;
+    say("connections", (!connections.is_empty()).then(|| json!(connections)));
+    let unlisted = metadata.connections_unlisted;
+    say("connectionsUnlisted", (unlisted > 0).then(|| unlisted.into()));
     say("code", metadata.code.map(|code| code.as_str().into()));
     say("durationMs", Some(metadata.duration_ms.into()));
     say("enforced", metadata.enforced.map(|enforced| json!(enforced)));
@@ -58,6 +62,8 @@ fn meta(metadata: &Metadata) -> MetaObject {
     say("outputLost", metadata.output_lost.as_deref().map(Value::from));
     say("replayed", metadata.replayed.then_some(Value::Bool(true)));
     say("retryWarning", metadata.retry_warning.as_deref().map(Value::from));
+    say("undone", (!metadata.undone.is_empty()).then(|| json!(metadata.undone)));
+    say("unsafeNoSandbox", metadata.unsafe_no_sandbox.then_some(Value::Bool(true)));
     say("truncated", metadata.truncated.then_some(Value::Bool(true)));
     meta
 }

@@ -98,7 +98,7 @@ mod linux {
             readable: SYSTEM.map(PathBuf::from).to_vec(),
             hidden: vec![PathBuf::from("/etc/shadow")],
             protected: ProtectedNames::builtin(),
-            home: PathBuf::from("/home/nobody"),
+            home: PathBuf::from("/home/you"),
             network: Network::Loopback,
             resources: Resources::default(),
             mechanisms: Mechanisms::ALL,

@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::confinement::Resources;
+use crate::process::Exceeded;
 use place::{Interface, Place};
 
 pub(crate) use usage::uses_more_than;
@@ -24,16 +25,6 @@ const REMOVALS_MAX: u32 = 50;
 
 /// How long to wait between two tries.
 const REMOVAL_PAUSE_MS: u64 = 2;
-
-/// A bound that a command met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Exceeded {
-    /// Memory: the kernel ended one of its processes, or all of it was ended.
-    Memory,
-    /// Processes and threads: one more was refused.
-    Processes,
-}
 
 /// A group of processes that is bounded as a whole. Removed when dropped, which needs all of them to have ended.
 #[derive(Debug)]
@@ -56,13 +47,8 @@ impl Cgroup {
         for place in place::places() {
             group.add_part(&place, name).ok()?;
         }
-        group.bound(resources).ok()?;
+        group.parts.iter().try_for_each(|part| part.bound(resources)).ok()?;
         (!group.parts.is_empty()).then_some(group)
-    }
-
-    /// Sets other bounds, before anything in the group comes near them.
-    pub(crate) fn bound(&self, resources: &Resources) -> io::Result<()> {
-        self.parts.iter().try_for_each(|part| part.bound(resources))
     }
 
     /// Moves a process into the group; what it starts from then on is in it too.

@@ -1,16 +1,18 @@
 //! Confined directories and processes, and what was enforced.
 //!
 //! Two things are here. A [`Root`] is a directory that file access stays beneath, whatever is renamed or linked
-//! meanwhile. A [`Launcher`] runs commands in such a directory and leaves nothing of them behind. The crate deliberately
-//! knows neither tools nor rules: whoever uses it decides what may be touched and run, and this crate makes the decision
-//! hold.
+//! meanwhile. A [`Launcher`] runs commands that reach what a [`Confinement`] names, and leaves nothing of them behind; what
+//! the kernel enforced around each is an [`Enforced`]. The crate deliberately knows neither tools nor rules: whoever uses it
+//! decides what may be touched and run, and this crate makes the decision hold.
 //!
 //! # Example
 //!
 //! Every path goes through two steps: it is resolved, then the canonical form is judged and used.
 //!
 //! ```standalone_crate
-//! use haft_sandbox::{Change, Command, Exit, Expected, Launcher, Root};
+//! use haft_sandbox::{
+//!     Change, Command, Confinement, Exit, Expected, Launcher, Mechanisms, Network, ProtectedNames, Resources, Root,
+//! };
 //!
 //! # #[cfg(not(target_os = "linux"))] fn main() {}
 //! # #[cfg(target_os = "linux")]
@@ -33,7 +35,17 @@
 //!         let command = Command::new("cat", root.open_dir("notes".as_ref())?)
 //!             .args(["today"])
 //!             .env("PATH", "/usr/bin:/bin");
-//!         let mut process = launcher.spawn_unconfined(command).await?;
+//!         let confinement = Confinement {
+//!             writable: vec![directory.to_path_buf()],
+//!             readable: ["/bin", "/lib", "/lib64", "/usr"].map(Into::into).to_vec(),
+//!             hidden: vec![],
+//!             protected: ProtectedNames::builtin(),
+//!             home: "/home/you".into(),
+//!             network: Network::Loopback,
+//!             resources: Resources::default(),
+//!             mechanisms: Mechanisms::ALL,
+//!         };
+//!         let mut process = launcher.spawn(command, &confinement).await?;
 //!         let mut buffer = [0; 64];
 //!         let count = process.read(&mut buffer).await?;
 //!         assert_eq!(&buffer[..count], b"haft\n");
@@ -45,8 +57,10 @@
 //!
 //! # Platforms
 //!
-//! All of this needs Linux 5.4; `openat2` (5.6) makes it faster. On other Unix systems the crate compiles, opening a root and
-//! spawning a command fail with an error that says so, and nothing is done with less confinement than promised.
+//! All of this needs Linux. Roots work from 5.4 on; `openat2` (5.6) makes them faster. Confinement by namespaces needs 5.12
+//! and permission to make them; without either, Landlock (6.2) and system call filters do what they can, and what they
+//! cannot is refused. On other Unix systems the crate compiles, opening a root and spawning a command fail with an error
+//! that says so, and nothing is done with less confinement than promised.
 
 #![deny(missing_docs)]
 
@@ -70,18 +84,18 @@ mod unsupported;
 mod wire;
 
 pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, Resources};
-#[cfg(target_os = "linux")]
-pub use cgroup::Exceeded;
 pub use kernel::{Availability, Kernel, Mechanism, Offer};
-pub use process::{Command, Enforced, Exit, Layer, Level, Missing, SpawnError, WaitError};
+pub use process::{
+    Command, Enforced, Exceeded, Exit, Layer, Level, Missing, SpawnError, WaitError,
+};
 #[cfg(target_os = "linux")]
 pub use process::{Control, Launcher, Output, Process};
-pub use protect::{ProtectedNameError, ProtectedNames};
-#[cfg(target_os = "linux")]
 pub use protect::{
-    Holding, Means, Pin, PinKind, Remedy, Survey, SurveyCache, SurveyError, Undone, Worktree,
-    worktree_directories,
+    Holding, Means, Pin, PinKind, ProtectedNameError, ProtectedNames, Remedy, SurveyError, Undone,
+    Worktree, worktree_directories,
 };
+#[cfg(target_os = "linux")]
+pub use protect::{Survey, SurveyCache};
 #[cfg(target_os = "linux")]
 pub use root::Root;
 pub use root::{

@@ -2,12 +2,13 @@
 //! nothing can be opened, the other operations take no value that could exist.
 
 use std::io;
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    ApplyError, Change, Command, DirEntry, Enforced, Exit, Metadata, OpenFile, Resolved, RootError,
-    SpawnError, WaitError,
+    ApplyError, Change, Command, Confinement, DirEntry, Enforced, Exceeded, Exit, Metadata,
+    OpenFile, Resolved, RootError, SpawnError, Undone, WaitError,
 };
 
 /// A directory that every access stays beneath.
@@ -83,7 +84,23 @@ mod operations {
             Launcher {}
         }
 
-        pub async fn spawn(&self, _command: Command) -> Result<Process, SpawnError> {
+        pub fn quarantine(self, _directory: PathBuf) -> Launcher {
+            self
+        }
+
+        pub fn control_groups(self) -> Launcher {
+            self
+        }
+
+        pub async fn spawn(
+            &self,
+            _command: Command,
+            _confinement: &Confinement,
+        ) -> Result<Process, SpawnError> {
+            Err(SpawnError::Unsupported)
+        }
+
+        pub async fn spawn_unconfined(&self, _command: Command) -> Result<Process, SpawnError> {
             Err(SpawnError::Unsupported)
         }
     }
@@ -105,6 +122,18 @@ mod operations {
             match *self {}
         }
 
+        pub fn take_listener(&mut self) -> Option<TcpListener> {
+            match *self {}
+        }
+
+        pub fn ended_by(&self) -> Option<Exceeded> {
+            match *self {}
+        }
+
+        pub fn undone(&self) -> &[Undone] {
+            match *self {}
+        }
+
         pub fn split(self) -> (Output, Control) {
             match self {}
         }
@@ -118,6 +147,14 @@ mod operations {
 
     impl Control {
         pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+            match *self {}
+        }
+
+        pub fn ended_by(&self) -> Option<Exceeded> {
+            match *self {}
+        }
+
+        pub fn undone(&self) -> &[Undone] {
             match *self {}
         }
 

@@ -54,10 +54,15 @@ impl Sandbox {
             readable: system.map(PathBuf::from).to_vec(),
             hidden: Vec::new(),
             protected: ProtectedNames::builtin(),
-            home: PathBuf::from("/home/haft"),
+            home: PathBuf::from("/home/you"),
             resources: Resources::default(),
             mechanisms: Mechanisms::ALL,
         }
+    }
+
+    /// Returns whether processes run as the user runs them.
+    pub(crate) fn is_off(&self) -> bool {
+        self.confine == Confine::UnsafeNever
     }
 
     /// Returns what one call's processes are confined to.
@@ -99,7 +104,7 @@ impl Sandbox {
 
     /// Refuses a file that is a hidden one by another name. Only a file with several names can be.
     pub(crate) fn check_links(&self, opened: &haft_sandbox::OpenFile) -> Result<(), ToolError> {
-        if opened.links < 2 {
+        if !opened.has_other_names {
             return Ok(());
         }
         let identity = (opened.stamp.device, opened.stamp.inode);

@@ -43,6 +43,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     (
         "sandbox",
         &[
+            "control_groups",
             "file_bytes",
             "memory_bytes",
             "open_files",

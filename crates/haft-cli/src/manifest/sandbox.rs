@@ -39,6 +39,8 @@ pub(crate) struct SandboxSection {
     pub(crate) temp_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
     pub(crate) open_files: Option<u64>,
+    /// Whether each command gets a control group, which bounds its memory exactly and makes it start more slowly.
+    pub(crate) control_groups: bool,
     /// Further directories and files that commands may read.
     pub(crate) readable: Vec<PathBuf>,
     /// Names that are protected beside the built-in ones.

@@ -9,6 +9,7 @@ mod asking;
 mod calls;
 mod configuration;
 mod doctor;
+mod escape;
 mod help;
 mod mcp_clients;
 mod mcp_wire;

@@ -22,13 +22,9 @@ pub(crate) struct Layers {
 
 impl Layers {
     /// For a process that has a view of its own already, and no capabilities.
-    ///
-    /// Without a control group nothing bounds memory that no process has mapped.
-    pub(crate) fn within_namespaces(bounds: &Bounds, has_group: bool) -> Result<Layers, Failure> {
-        let (memfd, ipc) = match has_group {
-            true => (Memfd::Allowed, Ipc::Allowed),
-            false => (Memfd::Denied, Ipc::Small),
-        };
+    pub(crate) fn within_namespaces(bounds: &Bounds) -> Result<Layers, Failure> {
+        // What is held in memory without being mapped by anyone is seen by no look at processes.
+        let (memfd, ipc) = (Memfd::Denied, Ipc::Small);
         let options = FilterOptions { sockets: Sockets::All, memfd, ipc };
         Ok(Layers {
             bounds: bounds.clone(),
@@ -40,17 +36,12 @@ impl Layers {
     }
 
     /// For a process that sees the whole machine.
-    pub(crate) fn without_namespaces(
-        bounds: &Bounds,
-        private: &Path,
-        has_group: bool,
-    ) -> Result<Layers, Failure> {
+    pub(crate) fn without_namespaces(bounds: &Bounds, private: &Path) -> Result<Layers, Failure> {
         let sockets = match bounds.network {
             Network::Host => Sockets::All,
             Network::Loopback | Network::Proxied => Sockets::None,
         };
-        let memfd = if has_group { Memfd::Allowed } else { Memfd::Denied };
-        let options = FilterOptions { sockets, memfd, ipc: Ipc::Denied };
+        let options = FilterOptions { sockets, memfd: Memfd::Denied, ipc: Ipc::Denied };
         let rules = if bounds.mechanisms.landlock {
             Some(rules::without_view(bounds, private)?)
         } else {

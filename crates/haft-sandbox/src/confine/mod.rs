@@ -71,6 +71,7 @@ impl Settled {
             network: Network::Loopback,
             resources: Resources::default(),
             mechanisms: Mechanisms::ALL,
+            wants_group: false,
         };
         self.enter_view(&bounds)?;
         drop_capabilities()

@@ -16,8 +16,9 @@ const NEIGHBOURS_MAX: usize = 20_000;
 pub(super) fn within_view(bounds: &Bounds) -> Vec<PathRule> {
     let everything = rule(Path::new("/"), PathAccess::Read);
     let devices = rule(Path::new("/dev"), PathAccess::Device);
-    let temporary =
-        TEMPORARY.iter().map(|(path, _)| Path::new(*path)).chain([bounds.home.as_path()]);
+    // A home at the very top is none that is private, and would be everything here.
+    let home = Some(bounds.home.as_path()).filter(|home| home.parent().is_some());
+    let temporary = TEMPORARY.iter().map(|(path, _)| Path::new(*path)).chain(home);
     let writable = temporary.chain(bounds.writable.iter().map(PathBuf::as_path));
     let writable = writable.map(|path| rule(path, PathAccess::Write));
     [everything, devices].into_iter().chain(writable).collect()

@@ -18,9 +18,8 @@ use super::image::Image;
 use super::memory::Bound;
 use super::search;
 use super::supervisor::{Call, report, status};
-use crate::cgroup::Exceeded;
 use crate::confine::{Layers, PrivateDirectory};
-use crate::confinement::Resources;
+use crate::process::Exceeded;
 use crate::tree;
 use crate::wire::{self, Applied, Bounds, Failure, Reply, Spec, Stage};
 
@@ -60,16 +59,16 @@ fn run_confined(call: Call, spec: &Spec, bounds: &Bounds) -> Reply {
     let mut spec = spec.clone();
     // Of a name given twice the last value counts.
     spec.env.push(("TMPDIR".into(), directory.path().into()));
-    let (resources, bound) = (bounds.resources, Bound::new());
-    let layers = Layers::without_namespaces(bounds, directory.path(), bound.is_complete());
+    let bound = Bound::new(bounds);
+    let layers = Layers::without_namespaces(bounds, directory.path());
     let started = layers.and_then(|layers| {
         start(&call, &spec, &mut || {
-            bound.hold(getpid(), &resources)?;
+            bound.hold(getpid())?;
             layers.apply()
         })
     });
     match started {
-        Ok(started) => supervise(call, started, Some(Holding { resources, bound, directory })),
+        Ok(started) => supervise(call, started, Some(Holding { bound, directory })),
         Err(failure) => fail(&call, failure),
     }
 }
@@ -116,7 +115,6 @@ fn tie(supervisor: Pid, socket: &OwnedFd) -> io::Result<()> {
 
 /// What is held while a confined command runs.
 struct Holding {
-    resources: Resources,
     bound: Bound,
     directory: PrivateDirectory,
 }
@@ -185,8 +183,7 @@ impl Family<'_> {
     }
 
     fn uses_too_much(&self) -> bool {
-        self.holding
-            .is_some_and(|holding| holding.bound.is_memory_exceeded(getpid(), &holding.resources))
+        self.holding.is_some_and(|holding| holding.bound.is_memory_exceeded(getpid()))
     }
 
     /// Collects every child that has ended; tells whether any is left.

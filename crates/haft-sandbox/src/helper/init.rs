@@ -31,14 +31,6 @@ pub(super) struct Links {
     pub(super) reports: OwnedFd,
 }
 
-/// What kind of namespaces these are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
-    pub(super) network: Network,
-    /// Whether a control group bounds everything in them.
-    pub(super) has_group: bool,
-}
-
 /// How many descriptors travel with the order: the output pipe and the working directory.
 const DESCRIPTORS: usize = 2;
 
@@ -57,13 +49,13 @@ struct Launched {
 }
 
 /// Settles in the namespaces, runs the one command that is ordered to its end, and returns this process's exit status.
-pub(super) fn run(links: Links, user: User, kind: Kind) -> i32 {
+pub(super) fn run(links: Links, user: User, network: Network) -> i32 {
     let Links { orders, reports } = links;
-    let settled = settle(user, kind.network);
+    let settled = settle(user, network);
     let launched = match receive(orders) {
         // Nothing is to be run any more; the supervisor is going.
         Ok(None) => return 0,
-        Ok(Some(task)) => settled.and_then(|settled| launch(settled, task, kind)),
+        Ok(Some(task)) => settled.and_then(|settled| launch(settled, task)),
         Err(failure) => Err(failure),
     };
     // A supervisor that cannot be told anything is gone.
@@ -99,7 +91,7 @@ fn receive(orders: OwnedFd) -> Result<Option<Task>, Failure> {
 }
 
 /// Sets everything up and starts the command.
-fn launch(settled: Settled, task: Task, kind: Kind) -> Result<Launched, Failure> {
+fn launch(settled: Settled, task: Task) -> Result<Launched, Failure> {
     let Task { spec, output, cwd } = task;
     let Some(bounds) = &spec.bounds else {
         let error = io::Error::from(io::ErrorKind::InvalidData);
@@ -107,7 +99,7 @@ fn launch(settled: Settled, task: Task, kind: Kind) -> Result<Launched, Failure>
     };
     let listener = settled.enter(bounds, &cwd)?;
     stand_on_null().map_err(|error| Failure::new(Stage::Confine, "opening /dev/null", &error))?;
-    let layers = Layers::within_namespaces(bounds, kind.has_group)?;
+    let layers = Layers::within_namespaces(bounds)?;
     // Found as the command itself will find it: without capabilities.
     let image = Image::new(&search::find(&spec)?, &spec)?;
     // The command, which has the same user, can neither trace this process nor look into it.

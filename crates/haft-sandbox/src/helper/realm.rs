@@ -18,9 +18,9 @@ use super::init::{self, Links};
 use super::memory::Bound;
 use super::order::Order;
 use super::supervisor::{Call, report, status};
-use crate::cgroup::Exceeded;
 use crate::confine::{self, User};
-use crate::confinement::{Network, Resources};
+use crate::confinement::Network;
+use crate::process::Exceeded;
 use crate::wire::{self, Bounds, Failure, Reply, Stage};
 
 /// How long the namespace has to end before survivors are reported.
@@ -42,7 +42,6 @@ pub(super) struct Prepared {
     reports: OwnedFd,
     /// What is mounted on the machine, to be noticed when it changes.
     mounts: OwnedFd,
-    bound: Bound,
 }
 
 /// Makes namespaces in which nothing runs yet but their first process.
@@ -52,8 +51,6 @@ pub(super) fn prepare(network: Network) -> io::Result<Prepared> {
     // Opened before what is mounted is copied, so that no change is missed.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let mounts = openat(CWD, "/proc/self/mountinfo", flags, Mode::empty())?;
-    let bound = Bound::new();
-    let has_group = bound.is_complete();
     let (orders, their_orders) = pair(SocketType::STREAM)?;
     let (reports, their_reports) = pair(SocketType::SEQPACKET)?;
     match fork_into(confine::namespace_flags(network))? {
@@ -63,9 +60,9 @@ pub(super) fn prepare(network: Network) -> io::Result<Prepared> {
                 exit(init::STATUS_USELESS);
             }
             let links = Links { orders: their_orders, reports: their_reports };
-            exit(init::run(links, user, init::Kind { network, has_group }));
+            exit(init::run(links, user, network));
         }
-        Side::Parent(init) => Ok(Prepared { init, network, orders, reports, mounts, bound }),
+        Side::Parent(init) => Ok(Prepared { init, network, orders, reports, mounts }),
     }
 }
 
@@ -86,8 +83,9 @@ impl Prepared {
     /// Runs the one command that these namespaces are for, and returns the exit status of this process.
     pub(super) fn run(self, call: Call, order: &Order, bounds: &Bounds) -> i32 {
         let Call { socket, output, cwd } = call;
-        let Prepared { init, orders, reports, bound, .. } = self;
-        if let Err(failure) = bound.hold(init, &bounds.resources) {
+        let Prepared { init, orders, reports, .. } = self;
+        let bound = Bound::new(bounds);
+        if let Err(failure) = bound.hold(init) {
             let reply = Reply::Failed(failure);
             report(&socket, &reply);
             return status(&reply);
@@ -95,8 +93,7 @@ impl Prepared {
         // A first process that is not there to be told has reported why, or is seen to be gone.
         let _ = order.pass_on(&orders, &[output.as_fd(), cwd.as_fd()]);
         drop((orders, output, cwd));
-        let resources = bounds.resources;
-        let realm = Realm { init, reports, resources, bound, has_started: false, deadline: None };
+        let realm = Realm { init, reports, bound, has_started: false, deadline: None };
         status(&realm.supervise(&socket))
     }
 }
@@ -105,7 +102,6 @@ impl Prepared {
 struct Realm {
     init: Pid,
     reports: OwnedFd,
-    resources: Resources,
     bound: Bound,
     has_started: bool,
     /// When what is left counts as survivors; set by the end, or by asking for it.
@@ -164,7 +160,7 @@ impl Realm {
                     return Ok(Reply::Survivors(1));
                 }
                 Event::Tick => {
-                    if self.bound.is_memory_exceeded(self.init, &self.resources) {
+                    if self.bound.is_memory_exceeded(self.init) {
                         report(lifeline, &Reply::Exceeded(Exceeded::Memory));
                         self.kill();
                     }

@@ -36,7 +36,7 @@ pub(super) struct Call {
 pub(super) fn run(call: Call, offer: &Offer) -> i32 {
     match prepare().and_then(|handle| take(&call, &handle)) {
         Ok(order) => supervise(call, &order, offer, None),
-        Err(error) => fail(&call, "receiving the specification", &error),
+        Err(error) => fail(&call, &error),
     }
 }
 
@@ -44,15 +44,17 @@ pub(super) fn run(call: Call, offer: &Offer) -> i32 {
 pub(super) fn wait_and_run(calls: &OwnedFd, offer: &Offer) -> i32 {
     // The name is for people who look at processes.
     let _ = rustix::thread::set_name(SPARE);
-    let ready = prepare().and_then(|handle| Ok((handle, realm::prepare(Network::Loopback)?)));
+    let handle = prepare();
+    // A call that finds none here has its own made.
+    let prepared = realm::prepare(Network::Loopback).ok();
     let Ok(Some((_, call))) = Call::receive(calls.as_fd()) else {
         // There will be no call any more.
         return 0;
     };
     let _ = rustix::thread::set_name(super::NAME);
-    match ready.and_then(|(handle, prepared)| Ok((take(&call, &handle)?, prepared))) {
-        Ok((order, prepared)) => supervise(call, &order, offer, Some(prepared)),
-        Err(error) => fail(&call, "making namespaces", &error),
+    match handle.and_then(|handle| take(&call, &handle)) {
+        Ok(order) => supervise(call, &order, offer, prepared),
+        Err(error) => fail(&call, &error),
     }
 }
 
@@ -61,8 +63,9 @@ pub(super) fn report(socket: impl AsFd, reply: &Reply) {
     let _ = wire::send_all(socket, &reply.encode(), &[]);
 }
 
-fn fail(call: &Call, at: &str, error: &io::Error) -> i32 {
-    report(&call.socket, &Reply::Failed(Failure::new(Stage::Setup, at, error)));
+fn fail(call: &Call, error: &io::Error) -> i32 {
+    let failure = Failure::new(Stage::Setup, "receiving the specification", error);
+    report(&call.socket, &Reply::Failed(failure));
     0
 }
 

@@ -11,11 +11,10 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::time::Instant;
 
 use super::error::WaitError;
-use super::exit::Exit;
+use super::exit::{Exceeded, Exit};
 use super::frames::Frames;
 use super::protection::Protection;
 use super::zygote::Zygote;
-use crate::cgroup::Exceeded;
 use crate::protect::{Survey, Undone};
 use crate::tree;
 use crate::wire::{Applied, Failure, Reply};

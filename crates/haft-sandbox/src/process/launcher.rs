@@ -6,7 +6,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +19,11 @@ use super::command::Command;
 use super::control::{Answer, Control};
 use super::enforced::Enforced;
 use super::error::{SpawnError, WaitError};
-use super::exit::Exit;
+use super::exit::{Exceeded, Exit};
 use super::frames::Frames;
 use super::missing::missing;
 use super::output::Output;
 use super::zygote::Zygote;
-use crate::cgroup::Exceeded;
 use crate::confinement::{Confinement, Mechanisms, Network};
 use crate::protect::{Holding, Means, PinKind, ProtectedNames, Survey, SurveyCache, Undone};
 use crate::wire::{Applied, Bounds, Failure, Pinned, Request, SPEC_BYTES_MAX, Spec, Stage};
@@ -42,6 +41,7 @@ const ATTEMPTS_MAX: u32 = 2;
 pub struct Launcher {
     helper: PathBuf,
     quarantine: Option<PathBuf>,
+    uses_groups: bool,
     /// Written by whichever call finds no living zygote; calls that come meanwhile wait for that one.
     zygote: Arc<Mutex<Option<Arc<Zygote>>>>,
     survey_cache: SurveyCache,
@@ -74,13 +74,29 @@ impl Launcher {
     #[must_use]
     pub fn new(helper: PathBuf) -> Launcher {
         let zygote = Arc::default();
-        Launcher { helper, quarantine: None, zygote, survey_cache: SurveyCache::default() }
+        Launcher {
+            helper,
+            quarantine: None,
+            uses_groups: false,
+            zygote,
+            survey_cache: SurveyCache::default(),
+        }
     }
 
     /// Names the directory that what appears under protected names is moved to; without one it is removed.
     #[must_use]
     pub fn quarantine(mut self, directory: PathBuf) -> Launcher {
         self.quarantine = Some(directory);
+        self
+    }
+
+    /// Bounds each command by a control group of its own, too, where this process may make one.
+    ///
+    /// That bounds memory to the page, also such as no process has mapped. Entering a group makes every start take some
+    /// milliseconds, in which no other process of the machine can start another one; so it is not done unasked.
+    #[must_use]
+    pub fn control_groups(mut self) -> Launcher {
+        self.uses_groups = true;
         self
     }
 
@@ -100,10 +116,13 @@ impl Launcher {
         confinement: &Confinement,
     ) -> Result<Process, SpawnError> {
         command.check()?;
+        check(confinement)
+            .map_err(|reason| SpawnError::Invalid { program: command.program.clone(), reason })?;
         let offer = self.living_zygote().await?.offer();
         let has_namespaces = offer.namespaces && confinement.mechanisms.namespaces;
         let survey = self.survey(&command, confinement, has_namespaces).await?;
-        let bounds = bounds(confinement, survey.as_ref());
+        let bounds =
+            Bounds { wants_group: self.uses_groups, ..bounds(confinement, survey.as_ref()) };
         let start = self.start(&command, Some(bounds), survey).await?;
         self.finish(start, command, Some(confinement))
     }
@@ -220,7 +239,11 @@ impl Launcher {
         command: Command,
         confinement: Option<&Confinement>,
     ) -> Result<Process, SpawnError> {
-        let Start { control, output, answer } = start;
+        let Start { mut control, output, answer } = start;
+        if !matches!(answer, Answer::Started(..)) {
+            // Nothing was run that could have changed anything.
+            control.unprotect();
+        }
         let (applied, listener) = match answer {
             Answer::Started(applied, listener) => (applied, listener),
             Answer::Failed(failure) => return Err(self.refusal(failure, command)),
@@ -349,6 +372,22 @@ impl Process {
     }
 }
 
+/// Refuses what cannot be granted, or would not mean what it says.
+fn check(confinement: &Confinement) -> Result<(), &'static str> {
+    let Confinement { writable, readable, hidden, home, .. } = confinement;
+    let granted = || writable.iter().chain(readable);
+    let is_plain = |path: &PathBuf| {
+        path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
+    };
+    if !granted().chain(hidden).chain([home]).all(is_plain) {
+        Err("a path of its confinement is not absolute, or goes up")
+    } else if granted().any(|path| path.parent().is_none()) {
+        Err("its confinement grants the whole file system; grant what is needed of it")
+    } else {
+        Ok(())
+    }
+}
+
 /// Makes a call's socket and pipe, and hands the other ends to a supervisor.
 async fn connect(
     zygote: &Arc<Zygote>,
@@ -399,5 +438,6 @@ fn bounds(confinement: &Confinement, survey: Option<&Survey>) -> Bounds {
         network: confinement.network,
         resources: confinement.resources,
         mechanisms: confinement.mechanisms,
+        wants_group: false,
     }
 }

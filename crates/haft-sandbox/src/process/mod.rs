@@ -30,7 +30,7 @@ pub use command::Command;
 pub use control::Control;
 pub use enforced::{Enforced, Level};
 pub use error::{Layer, Missing, SpawnError, WaitError};
-pub use exit::Exit;
+pub use exit::{Exceeded, Exit};
 #[cfg(target_os = "linux")]
 pub use launcher::{Launcher, Process};
 #[cfg(target_os = "linux")]

@@ -8,16 +8,16 @@ mod fold;
 mod git_config;
 mod names;
 mod pattern;
+mod report;
 #[cfg(target_os = "linux")]
 mod survey;
 #[cfg(target_os = "linux")]
 mod undo;
-#[cfg(target_os = "linux")]
 mod worktree;
 
 pub use error::ProtectedNameError;
 pub use names::ProtectedNames;
+pub use report::{Holding, Means, Pin, PinKind, Remedy, SurveyError, Undone};
 #[cfg(target_os = "linux")]
-pub use survey::{Holding, Means, Pin, PinKind, Remedy, Survey, SurveyCache, SurveyError, Undone};
-#[cfg(target_os = "linux")]
+pub use survey::{Survey, SurveyCache};
 pub use worktree::{Worktree, worktree_directories};

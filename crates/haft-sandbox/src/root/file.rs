@@ -97,8 +97,8 @@ pub struct OpenFile {
     pub file: File,
     /// Its state when it was opened.
     pub stamp: Stamp,
-    /// How many names the file has; one that has several may be meant by another one.
-    pub links: u64,
+    /// Whether the file has further names; then it may be meant by another one.
+    pub has_other_names: bool,
 }
 
 /// What is known of a path without opening it.
@@ -108,8 +108,8 @@ pub struct Metadata {
     pub kind: FileKind,
     /// Its state.
     pub stamp: Stamp,
-    /// How many names it has.
-    pub links: u64,
+    /// Whether it has further names, as every directory has.
+    pub has_other_names: bool,
 }
 
 /// One name in a directory.
@@ -144,7 +144,7 @@ impl From<&rustix::fs::Stat> for Metadata {
         let nanoseconds = |seconds: i128, rest: i128| seconds * 1_000_000_000 + rest;
         Metadata {
             kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
-            links: u64::from(stat.st_nlink),
+            has_other_names: stat.st_nlink > 1,
             stamp: Stamp {
                 device: stat.st_dev,
                 inode: stat.st_ino,

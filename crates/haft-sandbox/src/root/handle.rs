@@ -107,7 +107,8 @@ impl Root {
         let stat = fstat(&file).map_err(|errno| RootError::from_errno(canonical, errno))?;
         let metadata = Metadata::from(&stat);
         let stamp = require_regular(canonical, metadata)?;
-        Ok(OpenFile { file: File::from(file), stamp, links: metadata.links })
+        let has_other_names = metadata.has_other_names;
+        Ok(OpenFile { file: File::from(file), stamp, has_other_names })
     }
 
     /// Opens the directory at `canonical` as a handle that a command can start in.

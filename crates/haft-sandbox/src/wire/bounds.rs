@@ -18,6 +18,8 @@ pub(crate) struct Bounds {
     pub(crate) network: Network,
     pub(crate) resources: Resources,
     pub(crate) mechanisms: Mechanisms,
+    /// Whether a control group is to be used where one can be had.
+    pub(crate) wants_group: bool,
 }
 
 /// A path that keeps its place, and its content too unless that may change.
@@ -50,6 +52,7 @@ impl Bounds {
         for is_set in [namespaces, landlock, seccomp] {
             writer.byte(u8::from(is_set));
         }
+        writer.byte(u8::from(self.wants_group));
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> io::Result<Bounds> {
@@ -74,7 +77,18 @@ impl Bounds {
             landlock: reader.is_set()?,
             seccomp: reader.is_set()?,
         };
-        Ok(Bounds { writable, readable, hidden, pinned, home, network, resources, mechanisms })
+        let wants_group = reader.is_set()?;
+        Ok(Bounds {
+            writable,
+            readable,
+            hidden,
+            pinned,
+            home,
+            network,
+            resources,
+            mechanisms,
+            wants_group,
+        })
     }
 }
 

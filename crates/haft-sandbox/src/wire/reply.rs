@@ -3,7 +3,7 @@
 use std::io;
 
 use super::bytes::malformed;
-use crate::cgroup::Exceeded;
+use crate::process::Exceeded;
 
 /// The size of the header of every reply.
 pub(crate) const FRAME_HEADER_BYTES: usize = 8;

@@ -8,8 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cgroup::Exceeded;
 use crate::confinement::{Mechanisms, Network, Resources};
+use crate::process::Exceeded;
 
 fn text() -> impl Strategy<Value = OsString> {
     vec(1_u8..=255, 0..40).prop_map(OsString::from_vec)
@@ -36,16 +36,18 @@ fn bounds() -> impl Strategy<Value = Bounds> {
         seccomp,
     });
     let lists = (paths(), paths(), paths(), vec(pinned, 0..3));
-    (lists, text(), network, resources, mechanisms).prop_map(
-        |((writable, readable, hidden, pinned), home, network, resources, mechanisms)| Bounds {
+    let kinds = (network, mechanisms, any::<bool>());
+    (lists, text(), kinds, resources).prop_map(
+        |((writable, readable, hidden, pinned), home, kinds, resources)| Bounds {
             writable,
             readable,
             hidden,
             pinned,
             home: home.into(),
-            network,
+            network: kinds.0,
             resources,
-            mechanisms,
+            mechanisms: kinds.1,
+            wants_group: kinds.2,
         },
     )
 }

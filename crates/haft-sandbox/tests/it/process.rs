@@ -359,7 +359,8 @@ async fn what_is_no_directory_is_no_place_to_start_in() {
 async fn bad_environments_are_refused() {
     let fixture = Fixture::new();
     for (name, value) in [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "\0")] {
-        let error = fixture.launcher.spawn_unconfined(fixture.command("true").env(name, value)).await.err();
+        let error =
+            fixture.launcher.spawn_unconfined(fixture.command("true").env(name, value)).await.err();
         assert!(matches!(error, Some(SpawnError::Invalid { .. })), "{error:?}");
     }
 }

@@ -38,6 +38,10 @@ impl Fixture {
         Fixture { launcher: Launcher::new(helper), ..self }
     }
 
+    pub(crate) fn with_control_groups(self) -> Fixture {
+        Fixture { launcher: self.launcher.clone().control_groups(), ..self }
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -71,7 +75,7 @@ impl Fixture {
             readable: system.iter().map(PathBuf::from).collect(),
             hidden: Vec::new(),
             protected: ProtectedNames::none(),
-            home: PathBuf::from("/home/nobody-lives-here"),
+            home: PathBuf::from("/home/you"),
             network: Network::Loopback,
             resources: Resources::default(),
             mechanisms: Mechanisms::ALL,

@@ -23,6 +23,7 @@ pub(super) async fn refused(refusal: Refusal, run: &RunState) -> Result<Envelope
         duration_ms: refusal.entry.elapsed_ms(),
         call_id: Some(refusal.entry.id().to_string()),
         code: Some(refusal.code),
+        unsafe_no_sandbox: parts.sandbox.is_off(),
         ..Metadata::default()
     };
     let envelope = Envelope::Error { error_text: refusal.message, metadata };

@@ -32,7 +32,11 @@ struct Cut {
 pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
     let (watched, intent, result, status) = executed.into_parts();
     let entry = watched.capable().valid().entry();
-    let mut metadata = Metadata { call_id: Some(entry.id().to_string()), ..Metadata::default() };
+    let mut metadata = Metadata {
+        call_id: Some(entry.id().to_string()),
+        unsafe_no_sandbox: run.session.shared.parts.sandbox.is_off(),
+        ..Metadata::default()
+    };
     let recorded = result.as_ref().err().and_then(|err| err.recorded.clone());
     let envelope = match result {
         Ok(output) => {

@@ -16,6 +16,7 @@ fn check(change: impl FnOnce(&mut Bounds), expect: &Expect) {
         network: Network::Loopback,
         resources: Resources::default(),
         mechanisms: Mechanisms::ALL,
+        wants_group: false,
     };
     change(&mut bounds);
     let lines: Vec<String> = entries(&bounds)

@@ -9,7 +9,6 @@ mod judge;
 mod look;
 mod other_names;
 mod pins;
-mod report;
 mod shape;
 
 use std::fs::File;
@@ -17,9 +16,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use super::report::{self, Means, Pin, SurveyError, Undone};
 pub use cache::SurveyCache;
 pub(super) use directory::{BUFFER_BYTES, Kind, Listed, State, Unlocked, open_beneath, read_names};
-pub use report::{Holding, Means, Pin, PinKind, Remedy, SurveyError, Undone};
 
 use self::copies::Copies;
 use self::look::{Bounds, Links, Look, OpenRoot, Scope};

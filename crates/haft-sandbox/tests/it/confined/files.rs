@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use haft_sandbox::{Command, Exit};
+use haft_sandbox::{Command, Confinement, Exit, Mechanisms};
 
 use super::{check, check_with};
-use crate::spawn::Fixture;
+use crate::lifeline::children_of;
+use crate::spawn::{Fixture, eventually};
 
 #[tokio::test]
 async fn the_top_holds_what_was_granted() {
@@ -40,7 +41,7 @@ async fn no_mount_of_the_machine_is_left() {
         "/dev/shm",
         "/dev/urandom",
         "/dev/zero",
-        "/home/nobody-lives-here",
+        "/home/you",
         "/proc",
         "/tmp",
         "/usr",
@@ -90,8 +91,7 @@ async fn temporary_directories_are_private_and_new_each_time() {
     let script = "for place in /tmp /var/tmp /dev/shm ~; do \
                   ls -A $place | grep -v '^[.]tmp'; echo x > $place/haft-was-here && stat -c %a $place; done";
     for _ in 0..2 {
-        let command =
-            fixture.command("bash").env("HOME", "/home/nobody-lives-here").args(["-c", script]);
+        let command = fixture.command("bash").env("HOME", "/home/you").args(["-c", script]);
         let process = fixture.launcher.spawn(command, &confinement).await.unwrap();
         let (output, exit) = fixture.read_all(process).await;
         assert_eq!((output.as_str(), exit), ("1777\n1777\n1777\n700\n", Exit::Code(0)));
@@ -244,4 +244,66 @@ async fn nothing_can_be_mounted_or_taken_off() {
         "no\nno\nno\nno\nno\nno\n",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_home_at_the_top_gives_nothing_away() {
+    for mechanisms in [Mechanisms::ALL, Mechanisms { namespaces: false, ..Mechanisms::ALL }] {
+        let fixture = Fixture::new();
+        let confinement = Confinement { home: "/".into(), mechanisms, ..fixture.confinement() };
+        let script = "touch /x 2>/dev/null || touch /usr/x 2>/dev/null || echo refused";
+        let (output, _) = fixture.run_confined(&confinement, script).await;
+        assert_eq!(output, "refused\n", "{mechanisms:?}");
+    }
+}
+
+/// What is mounted while a launcher waits must be there for its next command, although namespaces are made ahead.
+///
+/// Runs in a mount namespace of its own, in which it may mount something.
+#[tokio::test]
+async fn what_was_mounted_meanwhile_is_seen() {
+    const INSIDE: &str = "HAFT_SANDBOX_TEST_INSIDE";
+    if std::env::var_os(INSIDE).is_none() {
+        let test = "confined::files::what_was_mounted_meanwhile_is_seen";
+        let inside = std::process::Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(INSIDE, "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&inside.stdout);
+        assert!(inside.status.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("disk")).unwrap();
+    let confinement = fixture.confinement();
+    for round in ["first", "second", "third"] {
+        let script = "ls disk; echo x > disk/new; [ -e disk/new ]; echo $?";
+        let (output, _) = fixture.run_confined(&confinement, script).await;
+        let expected = if round == "first" { "0\n" } else { "mounted\n0\n" };
+        assert_eq!(output, expected, "{round}");
+        eventually("namespaces made ahead", has_spare).await;
+        if round == "first" {
+            let disk = fixture.path("disk");
+            let status = std::process::Command::new("mount")
+                .args(["-t", "tmpfs", "none"])
+                .arg(&disk)
+                .status()
+                .unwrap();
+            assert!(status.success());
+            fs::write(disk.join("mounted"), "").unwrap();
+        } else {
+            fs::remove_file(fixture.path("disk/new")).unwrap();
+        }
+    }
+}
+
+fn has_spare() -> bool {
+    let zygote = children_of(rustix::process::getpid());
+    zygote.into_iter().flat_map(children_of).any(|pid| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|name| name == "haft-spare\n")
+    })
 }

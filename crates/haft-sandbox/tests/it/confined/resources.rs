@@ -96,3 +96,20 @@ async fn a_command_within_its_bounds_exceeds_nothing() {
     assert_eq!(process.wait().await.unwrap(), Exit::Code(3));
     assert_eq!(process.ended_by(), None);
 }
+
+#[tokio::test]
+async fn a_control_group_can_be_asked_for() {
+    let fixture = Fixture::new().with_control_groups();
+    let resources = Resources { memory_bytes: 100 * MIB, ..Resources::default() };
+    for mechanisms in [Mechanisms::ALL, Mechanisms { namespaces: false, ..Mechanisms::ALL }] {
+        let confinement = Confinement { resources, mechanisms, ..fixture.confinement() };
+        let script = "python3 -c 'print(len(b\"x\" * 50000000))'";
+        let (output, exit) = fixture.run_confined(&confinement, script).await;
+        assert_eq!((output.as_str(), exit), ("50000000\n", Exit::Code(0)));
+        let eat = "python3 -c 'b = b\"x\" * 60000000; import time; time.sleep(1000)'";
+        let script = format!("{eat} & {eat} & wait");
+        let mut process = fixture.start_confined(&confinement, &script).await;
+        assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+        assert_eq!(process.ended_by(), Some(Exceeded::Memory), "{mechanisms:?}");
+    }
+}

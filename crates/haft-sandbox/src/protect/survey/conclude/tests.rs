@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::super::look::Bounds;
-use super::super::{Holding, Means, Remedy, Survey, SurveyCache, Undone};
+use super::super::report::{Holding, Means, Remedy, Undone};
+use super::super::{Survey, SurveyCache};
 use crate::protect::ProtectedNames;
 
 /// Takes a survey with small bounds, lets `command` happen, and returns what was undone.

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 
-use super::super::{Holding, Means, Survey, SurveyCache};
+use super::super::report::{Holding, Means};
+use super::super::{Survey, SurveyCache};
 use crate::protect::ProtectedNames;
 
 /// Makes a tree of files (`a/b`), directories (`a/`), links (`a -> b`) and other names (`a = b`), and prints its pins.
