@@ -39,6 +39,10 @@ enum Role {
     Copies,
     /// The last is written unless an option names the target; the others are read and removed.
     Moves,
+    /// The first is an archive that is read and written, under this name or with an ending; the others are read.
+    Packs,
+    /// The first is an archive that is read; what it holds is written where an option says, or here.
+    Unpacks,
     /// Each may be read or written.
     Either,
     /// `if=…` and `of=…`.
@@ -58,6 +62,8 @@ const SURPRISING: &[(&str, &[&str])] = &[
     ("shred", &["-u", "--remove"]),
     ("sort", &["--files0-from"]),
     ("wc", &["--files0-from"]),
+    // It takes names from its input, or removes what it packed.
+    ("zip", &["-@", "-m", "--names-stdin", "--move"]),
 ];
 
 pub(crate) fn is_utility(name: &str) -> bool {
@@ -132,6 +138,13 @@ impl Role {
             }
             Self::Copies => copied(read, How::Read),
             Self::Moves => [all(How::Read), copied(read, How::Write)].concat(),
+            Self::Packs => packed(read),
+            Self::Unpacks => {
+                let archive = read.operands.first().map(|archive| (archive.clone(), How::Read));
+                let is_told = read.files.iter().any(|(_, how)| *how == How::Write);
+                let here = (!is_told).then(|| (".".to_owned(), How::Write));
+                archive.into_iter().chain(here).collect()
+            }
             Self::Settings => settings(read),
         }
     }
@@ -148,6 +161,19 @@ fn copied(read: &read::Arguments, how: How) -> Vec<(String, How)> {
     };
     let sources = operands.into_iter().map(|operand| (operand, how));
     sources.chain(target.map(|target| (target, How::Write))).collect()
+}
+
+fn packed(read: &read::Arguments) -> Vec<(String, How)> {
+    let mut operands = read.operands.iter();
+    let archive = operands.next().filter(|archive| *archive != "-");
+    let mut files: Vec<_> = operands.map(|operand| (operand.clone(), How::Read)).collect();
+    // A name without an ending gets one.
+    let ended = |name: &String| (!last_name(name).contains('.')).then(|| format!("{name}.zip"));
+    let names = archive.into_iter().flat_map(|name| [Some(name.clone()), ended(name)]);
+    for name in names.flatten() {
+        files.extend([(name.clone(), How::Read), (name, How::Write)]);
+    }
+    files
 }
 
 fn last_name(path: &str) -> &str {

@@ -7,7 +7,9 @@ use crate::operands;
 
 mod awk;
 mod git;
+mod interpreter;
 mod sed;
+mod tar;
 
 /// Programs that exist to start others, on this machine or elsewhere, or that ask a person what to run.
 const RUNNERS: &[&str] = &[
@@ -113,12 +115,15 @@ pub(crate) fn is_special(name: &str) -> bool {
     matches!(name, "git" | "sed")
         || AWKS.contains(&name)
         || RUNNERS.contains(&name)
+        || interpreter::is_interpreter(name)
         || RUNNING_OPTIONS.iter().any(|options| options.program == name)
 }
 
 /// Judges a program by its arguments.
 pub(crate) fn judge(name: &str, arguments: &[Word]) -> Verdict {
-    if operands::is_surprising(name, arguments) {
+    let is_surprising = operands::is_surprising(name, arguments)
+        || (name == "tar" && tar::is_surprising(arguments));
+    if is_surprising {
         return Verdict::Unknown(UnknownReason::Files);
     }
     let runs_others = if RUNNERS.contains(&name) || name.starts_with("ld-linux") {
@@ -144,7 +149,22 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Option<Vec<(String, How)>
         let files = awk::files(arguments);
         return Some(files.into_iter().map(|file| (file.to_owned(), How::Read)).collect());
     }
-    (name == "sed").then(|| sed::files(arguments))
+    match name {
+        "git" => Some(git::files(arguments)),
+        "sed" => Some(sed::files(arguments)),
+        "tar" => Some(tar::files(arguments)),
+        name => interpreter::files(name, arguments),
+    }
+}
+
+/// Returns what a path is that is meant from a directory.
+fn below(directory: &str, path: &str) -> String {
+    match (directory, path) {
+        (".", path) => path.to_owned(),
+        (_, path) if path.starts_with('/') => path.to_owned(),
+        (directory, ".") => directory.to_owned(),
+        (directory, path) => format!("{}/{path}", directory.trim_end_matches('/')),
+    }
 }
 
 impl Options {

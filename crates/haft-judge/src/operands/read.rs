@@ -66,9 +66,11 @@ impl Arguments {
     /// Takes a word that may be any number of operands, so that it is open which of the others is the first or the last.
     fn take_unknown(&mut self, role: Role) {
         match role {
-            Role::Reads | Role::ReadsHere | Role::Writes | Role::Settings => {}
+            Role::Reads | Role::ReadsHere | Role::Writes | Role::Unpacks | Role::Settings => {}
             Role::Searches | Role::Changes => self.is_first_given |= self.operands.is_empty(),
-            Role::Filters | Role::Copies | Role::Moves | Role::Either => self.is_doubtful = true,
+            Role::Filters | Role::Copies | Role::Moves | Role::Packs | Role::Either => {
+                self.is_doubtful = true;
+            }
         }
     }
 

@@ -136,8 +136,16 @@ pub(super) const UTILITIES: &[Utility] = &[
     row(&["truncate"], Role::Writes, "s", &["size"], &[("r", Read), REFERENCE]),
     row(&["uniq"], Role::Filters, "fsw", &["skip-fields", "skip-chars", "check-chars"], NO_PATHS),
     row(&["wc"], Role::Reads, "", NONE, NO_PATHS),
+    row(&["unzip"], Role::Unpacks, "P", NONE, &[("d", Write)]),
     // Its options are words after a single dash, and which of them take a value is its own matter.
     row(&["xxd"], Role::Either, "", NONE, NO_PATHS),
+    row(
+        &["zip"],
+        Role::Packs,
+        "bnPstix",
+        &["exclude", "include", "password", "suffixes", "temp-path"],
+        &[("O", Write), ("out", Write)],
+    ),
 ];
 
 const GREP_LONG: &[&str] = &[

@@ -1,6 +1,8 @@
 //! `git` runs what its configuration names: pagers, editors, helpers, hooks, aliases. What the repository's own
 //! configuration names is kept by protecting that file; here is what the command line can add.
 
+use super::below;
+use crate::judgement::How::{self, Read, Write};
 use crate::judgement::Word;
 
 /// Settings that only change how things look, or whose name is used.
@@ -100,6 +102,54 @@ pub(super) fn is_plain(arguments: &[Word]) -> bool {
             return is_plain_subcommand(text, rest);
         }
     }
+}
+
+/// Returns the files that git shows or compares by name as they lie in the directory, and those that it is told to
+/// write. Names that may as well be those of commits count where git takes them for files.
+pub(super) fn files(arguments: &[Word]) -> Vec<(String, How)> {
+    let mut place = ".".to_owned();
+    let mut rest = arguments.iter().map(|word| word.literal().unwrap_or_default());
+    while let Some(text) = rest.next() {
+        match text {
+            "-C" => place = below(&place, rest.next().unwrap_or_default()),
+            "-c" | "--work-tree" | "--namespace" => {
+                rest.next();
+            }
+            text if text.starts_with('-') => {}
+            name => {
+                let files = subcommand_files(name, &rest.collect::<Vec<_>>());
+                return files.into_iter().map(|(path, how)| (below(&place, path), how)).collect();
+            }
+        }
+    }
+    Vec::new()
+}
+
+fn subcommand_files<'a>(name: &str, words: &[&'a str]) -> Vec<(&'a str, How)> {
+    let end = words.iter().position(|text| *text == "--").unwrap_or(words.len());
+    let (before, after) = words.split_at(end);
+    let named = || after.iter().skip(1).copied();
+    let operands = || before.iter().copied().filter(|text| !text.starts_with('-'));
+    let is_foreign = |text: &str| text.starts_with('/') || text.starts_with("../");
+    let has_no_index = before.contains(&"--no-index");
+    let read: Vec<&str> = match name {
+        "diff" if has_no_index || operands().any(is_foreign) => operands().chain(named()).collect(),
+        "grep" if has_no_index => {
+            let places: Vec<_> = operands().chain(named()).collect();
+            if places.len() > 1 { places } else { vec!["."] }
+        }
+        "annotate" | "blame" => operands().chain(named()).collect(),
+        "diff" | "grep" | "log" | "show" => named().collect(),
+        _ => Vec::new(),
+    };
+    let written = before.iter().enumerate().filter_map(|(at, text)| match *text {
+        "--output" | "--output-directory" => before.get(at + 1).copied(),
+        text => ["--output=", "--output-directory="]
+            .into_iter()
+            .find_map(|option| text.strip_prefix(option)),
+    });
+    let read = read.into_iter().map(|path| (path, Read));
+    read.chain(written.map(|path| (path, Write))).filter(|(path, _)| !path.is_empty()).collect()
 }
 
 fn is_plain_subcommand(name: &str, arguments: &[Word]) -> bool {

@@ -49,10 +49,11 @@ print("$(x)")
 EOF
 python3 f.py"#,
         expect![[r#"
-    run cat
-    run python3 f.py
-    write f.py
-"#]],
+            run cat
+            run python3 f.py
+            write f.py
+            read f.py
+        "#]],
     );
     check(
         r#"while IFS= read -r line; do echo "$line" >> out; done < in"#,

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod corpus;
+mod given_files;
 mod laws;
 mod lines;
 mod made_up;

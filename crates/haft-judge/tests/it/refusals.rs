@@ -246,8 +246,10 @@ fn programs_that_run_others_are_unknown() {
     check(
         "tar xzf a.tgz",
         expect![[r#"
-        run tar xzf a.tgz
-    "#]],
+            run tar xzf a.tgz
+            read a.tgz
+            write .
+        "#]],
     );
     check(
         "tar --to-c=x -xf a",
@@ -512,37 +514,64 @@ fn what_changes_the_shell_is_unknown() {
 
 #[test]
 fn options_are_not_taken_for_what_they_are_not() {
-    check("xargs --replace rm {}", expect![[r#"
+    check(
+        "xargs --replace rm {}",
+        expect![[r#"
         partly xargs > rm {}
-    "#]]);
-    check("xargs --max-lines rm x", expect![[r#"
+    "#]],
+    );
+    check(
+        "xargs --max-lines rm x",
+        expect![[r#"
         unknown "xargs --max-lines rm x": its program runs others
-    "#]]);
-    check("find '!x' -delete", expect![[r#"
+    "#]],
+    );
+    check(
+        "find '!x' -delete",
+        expect![[r#"
         run find '!x' -delete
         read !x
         write !x
-    "#]]);
-    check("bash +e -c 'rm x'", expect![[r#"
+    "#]],
+    );
+    check(
+        "bash +e -c 'rm x'",
+        expect![[r#"
         unknown "bash +e -c 'rm x'": it runs text as code
-    "#]]);
-    check("sh -c '((rm x))'", expect![[r#"
+    "#]],
+    );
+    check(
+        "sh -c '((rm x))'",
+        expect![[r#"
         unknown "sh -c '((rm x))'": it can be read in more than one way
-    "#]]);
-    check("zsh -c ls", expect![[r#"
+    "#]],
+    );
+    check(
+        "zsh -c ls",
+        expect![[r#"
         unknown "zsh -c ls": its program runs others
-    "#]]);
-    check(r#"grep "$x" src"#, expect![[r#"
+    "#]],
+    );
+    check(
+        r#"grep "$x" src"#,
+        expect![[r#"
         partly grep "$x" src
         read src
-    "#]]);
-    check(r#"cp "$x" a"#, expect![[r#"
+    "#]],
+    );
+    check(
+        r#"cp "$x" a"#,
+        expect![[r#"
         partly cp "$x" a
         read a
         write a
-    "#]]);
-    check(r#"chmod "$mode" a"#, expect![[r#"
+    "#]],
+    );
+    check(
+        r#"chmod "$mode" a"#,
+        expect![[r#"
         partly chmod "$mode" a
         write a
-    "#]]);
+    "#]],
+    );
 }
