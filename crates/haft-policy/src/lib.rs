@@ -45,7 +45,8 @@ pub use grant::Grant;
 pub use host_scope::{HostGrant, HostScope};
 pub use lasting::{LASTING_RULES_MAX, lasting_rules};
 pub use network_guard::{
-    NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, wrapped_commands,
+    NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, stays_on_loopback,
+    wrapped_commands,
 };
 pub use pattern::{Domain, Fault, Pattern, PatternError, Reading, escape, escape_path};
 pub use preset::PRESETS;

@@ -5,8 +5,8 @@
 use haft_contract::{Command, ErrorCode};
 
 use self::shell_words::simple_commands;
-pub use self::words::git_subcommand;
 use self::words::{base_name, is_assignment, refused_word};
+pub use self::words::{git_subcommand, stays_on_loopback};
 
 mod shell_words;
 #[cfg(test)]

@@ -11,10 +11,12 @@ use crate::glob::Glob;
 pub(crate) use command::CommandPattern;
 pub(crate) use host::{HostPattern, normal_host};
 pub(crate) use path::PathPattern;
+pub(crate) use subcommand::GIT_OPTIONS_WITH_VALUE;
 
 mod command;
 mod host;
 mod path;
+mod subcommand;
 #[cfg(test)]
 mod tests;
 
@@ -42,7 +44,7 @@ pub enum Reading {
     /// path is not the bare name.
     Narrow,
     /// For deny and ask: also what amounts to it. All beneath a directory that matches, a program whose file
-    /// name matches, arguments that hold spaces.
+    /// name matches, arguments that hold spaces, a subcommand behind options of its program.
     Wide,
 }
 

@@ -160,6 +160,21 @@ fn then_the_longer_literal_prefix_wins() {
 }
 
 #[test]
+fn options_in_front_of_a_subcommand_pass_no_rule_that_forbids_it() {
+    let lines = ["manifest allow bash git *", "session deny bash git push*"];
+    for line in ["-C . push", "--no-pager push", "-P push -f", "--git-dir=x -p push"] {
+        check_action(&lines, "bash", &format!("run git {line}"), Action::Deny);
+    }
+    check_action(&lines, "bash", "run git -C push log", Action::Allow);
+    // An allow says only what it says.
+    let lines = ["session allow bash git push*"];
+    check_action(&lines, "bash", "run git -C . push", Action::Ask);
+    // Spelled out it is the closer rule.
+    let lines = ["session deny bash git push*", "session allow bash git -C . push"];
+    check_action(&lines, "bash", "run git -C . push", Action::Allow);
+}
+
+#[test]
 fn relative_and_absolute_prefixes_compare() {
     for allow in ["/work/src", "{workspace}/src", "src", "/work/src/**", "{workspace}/src/*"] {
         let allow = format!("session allow fs.read {allow}");

@@ -197,13 +197,33 @@ fn refusals_say_what_was_found() {
     let message = |line| network_guard_line(line).unwrap().message;
     expect_test::expect![[r#"the command holds an address ("10.0.0.1") and the network is off; leave it out, or ask for the network to be allowed"#]]
         .assert_eq(&line_guard(NetworkGuard::Strict, "ls 10.0.0.1").unwrap().message);
-    expect_test::expect![
-        "curl uses the network, which is off; work offline, or ask for the network to be allowed"
-    ]
+    expect_test::expect![[
+        r#"curl uses the network, which is off; work offline, or ask the user to grant its hosts (--allow-host) or to leave this to the sandbox (network_guard = "kernel")"#
+    ]]
     .assert_eq(&message("ls; /usr/bin/curl x"));
     expect_test::expect!["the command names a URL (http://…) and the network is off; leave it out, or ask for the network to be allowed"].assert_eq(&message("ls http://example.com"));
     expect_test::expect![[r#"git with "push" talks to a remote, and the network is off; use local git commands, or ask for the network to be allowed"#]].assert_eq(&message("git push"));
     expect_test::expect!["the command holds more than 8 lines within each other and the network is off; run them one by one"].assert_eq(&message(&("eval ".repeat(20) + "ls")));
+}
+
+#[test]
+fn a_server_of_ones_own_is_not_the_network() {
+    for line in [
+        "curl -s http://127.0.0.1:8123/x",
+        "curl localhost:80",
+        "curl -d x http://localhost",
+    ] {
+        assert_eq!(network_guard_line(line), None, "{line}");
+        assert!(line_guard(NetworkGuard::Strict, line).is_some(), "{line}");
+    }
+    for line in [
+        "curl http://localhost http://example.org",
+        "curl localhost.example.org",
+        "curl 10.0.0.1",
+        "pip localhost",
+    ] {
+        assert!(network_guard_line(line).is_some(), "{line}");
+    }
 }
 
 proptest! {

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use haft_contract::ErrorCode;
 
 use super::{NetworkGuard, NetworkRefusal};
+use crate::pattern::GIT_OPTIONS_WITH_VALUE;
 
 /// Programs that exist to use the network.
 const STANDARD_PROGRAMS: &[&str] = &["curl", "wget", "npm", "bun", "pip"];
@@ -18,6 +19,9 @@ const STRICT_PROGRAMS: &[&str] = &[
     "hg", "svn", "powershell", "pwsh",
 ];
 
+/// Those of them that people try servers of their own with.
+const LOOPBACK_CLIENTS: &[&str] = &["curl", "wget"];
+
 const STANDARD_SCHEMES: &[&str] = &["http://", "https://"];
 /// How words begin that the long list takes for the name of something elsewhere.
 const STRICT_BEGINNINGS: &[&str] = &["www.", "git@"];
@@ -26,21 +30,13 @@ const PROXY_VARIABLES: &[&str] = &["http_proxy", "https_proxy"];
 
 /// Subcommands of git that talk to a remote.
 const GIT_REMOTE_SUBCOMMANDS: &[&str] = &["push", "pull", "fetch", "clone", "remote"];
-/// Options of git itself whose value is the next word.
-const GIT_OPTIONS_WITH_VALUE: &[&str] = &[
-    "-C",
-    "-c",
-    "--attr-source",
-    "--config-env",
-    "--git-dir",
-    "--namespace",
-    "--super-prefix",
-    "--work-tree",
-];
 
 /// Judges a simple command without anything in front of it.
 pub(super) fn refused_argv(guard: NetworkGuard, argv: &[String]) -> Option<NetworkRefusal> {
     let (program, arguments) = argv.split_first()?;
+    if guard == NetworkGuard::Standard && stays_on_loopback(program, arguments) {
+        return None;
+    }
     refused_program(guard, program)
         .or_else(|| argv.iter().find_map(|word| refused_argument(guard, word)))
         .or_else(|| refused_git(program, arguments))
@@ -57,7 +53,9 @@ pub(super) fn refused_assignment(guard: NetworkGuard, words: &[String]) -> Optio
 
 /// Judges one word by how it begins, and for the long list by what it is.
 pub(super) fn refused_word(guard: NetworkGuard, word: &str) -> Option<NetworkRefusal> {
-    let scheme = STANDARD_SCHEMES.iter().find(|scheme| word.starts_with(**scheme));
+    let is_own = guard == NetworkGuard::Standard && is_on_loopback(word);
+    let scheme =
+        STANDARD_SCHEMES.iter().find(|scheme| word.starts_with(**scheme)).filter(|_| !is_own);
     if let Some(scheme) = scheme {
         return Some(refusal(format!("the command names a URL ({scheme}…)"), "leave it out"));
     }
@@ -93,6 +91,26 @@ fn refused_strictly(word: &str) -> Option<NetworkRefusal> {
     Some(refusal(format!("the command holds {found} ({word:?})"), "leave it out"))
 }
 
+/// Returns whether the command fetches from servers on the loopback interface alone, as one does that tries a server which
+/// the same line started. In the sandbox that interface is the command's own.
+pub fn stays_on_loopback(program: &str, arguments: &[String]) -> bool {
+    let names_elsewhere = |word: &&String| word.contains("://") && !is_on_loopback(word);
+    LOOPBACK_CLIENTS.contains(&base_name(program))
+        && arguments.iter().any(|word| is_on_loopback(word))
+        && !arguments.iter().any(|word| names_elsewhere(&word))
+}
+
+fn is_on_loopback(word: &str) -> bool {
+    let rest = word.split_once("://").map_or(word, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        Some(_) | None => authority,
+    };
+    let is_address = |host: &str| host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    host == "localhost" || is_address(host) || bracketed(host).is_some_and(is_address)
+}
+
 fn refused_program(guard: NetworkGuard, program: &str) -> Option<NetworkRefusal> {
     let name = base_name(program);
     let is_listed = match guard {
@@ -103,8 +121,8 @@ fn refused_program(guard: NetworkGuard, program: &str) -> Option<NetworkRefusal>
     is_listed.then(|| NetworkRefusal {
         code: ErrorCode::NetworkDisabled,
         message: format!(
-            "{name} uses the network, which is off; work offline, or ask for the network to be \
-             allowed"
+            "{name} uses the network, which is off; work offline, or ask the user to grant its hosts \
+             (--allow-host) or to leave this to the sandbox (network_guard = \"kernel\")"
         ),
     })
 }

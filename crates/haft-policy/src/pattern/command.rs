@@ -1,6 +1,8 @@
 //! Patterns over the arguments of a command. A command is its list of arguments; nothing here parses shell syntax,
-//! looks behind wrappers such as `env`, or knows what options mean.
+//! looks behind wrappers such as `env`, or knows what options mean. Which of them may stand in front of a subcommand is
+//! told by a table.
 
+use super::subcommand::without_options;
 use super::{Fault, Reading};
 use crate::glob::{BOUNDARY, Glob};
 
@@ -74,11 +76,18 @@ impl CommandPattern {
     fn matches_widely(&self, argv: &[String]) -> bool {
         let Some((program, arguments)) = argv.split_first() else { return false };
         let base_name = program.rsplit('/').next().unwrap_or(program);
-        [program.as_str(), base_name].into_iter().any(|program| {
-            let words = || std::iter::once(program).chain(arguments.iter().map(String::as_str));
-            self.matches_words(words())
-                || self.matches_words(words().flat_map(str::split_whitespace))
-        })
+        [program.as_str(), base_name]
+            .into_iter()
+            .any(|program| self.matches_loosely(program, arguments))
+            || without_options(base_name, arguments)
+                .iter()
+                .any(|subcommand| self.matches_loosely(base_name, subcommand))
+    }
+
+    /// Returns whether the words match, or what comes of them where white space separates words.
+    fn matches_loosely(&self, program: &str, arguments: &[String]) -> bool {
+        let words = || std::iter::once(program).chain(arguments.iter().map(String::as_str));
+        self.matches_words(words()) || self.matches_words(words().flat_map(str::split_whitespace))
     }
 
     fn matches_words<'a>(&self, words: impl Iterator<Item = &'a str>) -> bool {

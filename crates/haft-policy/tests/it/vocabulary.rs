@@ -28,7 +28,7 @@ const PERMISSIONS: &[&str] = &[
 ];
 const TOOLS: &[&str] = &["bash", "read", "edit", "cal"];
 const PATH_WORDS: &[&str] = &["src", "src/gen", "docs", "a.rs", ".env"];
-const COMMAND_WORDS: &[&str] = &["git", "git push", "push", "rm", "/bin/git", "-f"];
+const COMMAND_WORDS: &[&str] = &["git", "git push", "push", "rm", "/bin/git", "-f", "-C"];
 const PATTERNS: &[&str] = &[
     "*",
     "**",

@@ -1,0 +1,214 @@
+//! Options that stand between a program and its subcommand: `git -C x push` is a `git push`. Only programs in the table
+//! are read so, and only for rules that forbid; what the options do is not known here.
+
+/// A program with subcommands, and the options that may stand in front of one.
+struct Program {
+    names: &'static [&'static str],
+    /// Options whose value is the next word.
+    with_value: &'static [&'static str],
+    /// Options that stand alone. The word after any other option may be its value, or the subcommand.
+    flags: &'static [&'static str],
+}
+
+/// Options of git itself whose value is the next word.
+pub(crate) const GIT_OPTIONS_WITH_VALUE: &[&str] = &[
+    "-C",
+    "-c",
+    "--attr-source",
+    "--config-env",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+];
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        names: &["git"],
+        with_value: GIT_OPTIONS_WITH_VALUE,
+        flags: &[
+            "-P",
+            "-p",
+            "--bare",
+            "--glob-pathspecs",
+            "--icase-pathspecs",
+            "--literal-pathspecs",
+            "--no-advice",
+            "--no-lazy-fetch",
+            "--no-optional-locks",
+            "--no-pager",
+            "--no-replace-objects",
+            "--noglob-pathspecs",
+            "--paginate",
+        ],
+    },
+    Program {
+        names: &["cargo"],
+        with_value: &["-C", "-Z", "--color", "--config"],
+        flags: &["-q", "-v", "-vv", "--frozen", "--locked", "--offline", "--quiet", "--verbose"],
+    },
+    Program {
+        names: &["bun", "npm", "pnpm", "yarn"],
+        with_value: &[
+            "-C",
+            "-w",
+            "--cache",
+            "--cwd",
+            "--dir",
+            "--filter",
+            "--loglevel",
+            "--prefix",
+            "--registry",
+            "--tag",
+            "--userconfig",
+            "--workspace",
+        ],
+        flags: &["-d", "-g", "-s", "--force", "--global", "--json", "--silent", "--verbose"],
+    },
+    Program {
+        names: &["docker", "podman"],
+        with_value: &[
+            "-H",
+            "-c",
+            "-l",
+            "--config",
+            "--connection",
+            "--context",
+            "--host",
+            "--log-level",
+            "--tlscacert",
+            "--tlscert",
+            "--tlskey",
+            "--url",
+        ],
+        flags: &["-D", "--debug", "--remote", "--tls", "--tlsverify"],
+    },
+    Program {
+        names: &["helm", "kubectl"],
+        with_value: &[
+            "-n",
+            "-s",
+            "--as",
+            "--as-group",
+            "--cluster",
+            "--context",
+            "--kube-context",
+            "--kubeconfig",
+            "--namespace",
+            "--request-timeout",
+            "--server",
+            "--token",
+            "--user",
+            "--v",
+        ],
+        flags: &["--debug", "--insecure-skip-tls-verify", "--warnings-as-errors"],
+    },
+    Program {
+        names: &["apt", "apt-get", "systemctl"],
+        with_value: &["-H", "-M", "-c", "-o", "--host", "--machine", "--option", "--root"],
+        flags: &["-q", "-qq", "-y", "--no-pager", "--quiet", "--system", "--user", "--yes"],
+    },
+    Program {
+        names: &["pip", "pip3", "uv"],
+        with_value: &["--cache-dir", "--directory", "--log", "--project", "--proxy", "--python"],
+        flags: &["-q", "-v", "--isolated", "--offline", "--quiet", "--verbose"],
+    },
+    Program { names: &["go"], with_value: &["-C"], flags: &[] },
+    Program { names: &["terraform", "tofu"], with_value: &[], flags: &[] },
+];
+
+/// Returns the arguments from the subcommand on, if options are in front of it. There can be several readings, since an
+/// option that is not known may take the next word or not.
+pub(super) fn without_options<'a>(name: &str, arguments: &'a [String]) -> Vec<&'a [String]> {
+    let program = PROGRAMS.iter().find(|program| program.names.contains(&name));
+    let places = program.map(|program| program.subcommands(arguments)).unwrap_or_default();
+    places.into_iter().filter_map(|at| arguments.get(at..)).collect()
+}
+
+/// What a word may be, by the words in front of it. It can be more than one of these.
+#[derive(Clone, Copy, Default)]
+struct Expected {
+    option_or_subcommand: bool,
+    value: bool,
+}
+
+impl Program {
+    /// Returns the places of the words that may be the subcommand, but for the first of all.
+    fn subcommands(&self, arguments: &[String]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut expected = Expected { option_or_subcommand: true, value: false };
+        for (at, word) in arguments.iter().enumerate() {
+            let mut next = Expected { option_or_subcommand: expected.value, value: false };
+            if expected.option_or_subcommand {
+                if self.is_option(at, word) {
+                    next.value |= self.may_take(word, arguments.get(at + 1));
+                    next.option_or_subcommand |= !self.with_value.contains(&word.as_str());
+                } else if at > 0 {
+                    found.push(at);
+                }
+            }
+            expected = next;
+        }
+        found
+    }
+
+    fn is_option(&self, at: usize, word: &str) -> bool {
+        // `cargo +nightly publish` names a toolchain first.
+        let is_toolchain = at == 0 && word.starts_with('+') && self.names.contains(&"cargo");
+        word.starts_with('-') || is_toolchain
+    }
+
+    fn may_take(&self, option: &str, next: Option<&String>) -> bool {
+        let is_whole = option == "--" || option.starts_with('+') || option.contains('=');
+        // Some programs take a truth value after options that otherwise stand alone.
+        let is_truth = next.is_some_and(|word| matches!(word.as_str(), "false" | "true"));
+        !is_whole && (is_truth || !self.flags.contains(&option))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: &[&str]) {
+        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        let (name, arguments) = words.split_first().unwrap();
+        let found: Vec<_> =
+            without_options(name, arguments).iter().map(|words| words.join(" ")).collect();
+        assert_eq!(found, expected, "{line}");
+    }
+
+    #[test]
+    fn options_in_front_of_a_subcommand_are_left_out() {
+        check("git push", &[]);
+        check("git -C . push -f", &["push -f"]);
+        check("git -c a=b --no-pager -P push", &["push"]);
+        check("git --git-dir=x --work-tree y push", &["push"]);
+        check("git --no-pager log push", &["log push"]);
+        check("git -C -x push", &["push"]);
+        check("git -C", &[]);
+        check("git commit -m push", &[]);
+        check("cargo +nightly publish", &["publish"]);
+        check("cargo --locked -Z x --config y publish", &["publish"]);
+        check("npm --prefix x publish", &["publish"]);
+        check("npm --json true publish", &["true publish", "publish"]);
+        check("npm run true publish", &[]);
+        check("npm -- publish", &["publish"]);
+        check("docker --host=x -D run y", &["run y"]);
+        check("kubectl -n x delete pod", &["delete pod"]);
+        check("go -C x build", &["build"]);
+    }
+
+    #[test]
+    fn an_option_that_is_not_known_may_take_a_value_or_not() {
+        check("npm --new x publish", &["x publish", "publish"]);
+        check("git --new -C x push", &["x push", "push"]);
+    }
+
+    #[test]
+    fn other_programs_are_left_as_they_are() {
+        check("rm -rf build", &[]);
+        check("gitk --all push", &[]);
+    }
+}
