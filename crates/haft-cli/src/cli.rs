@@ -63,7 +63,7 @@ pub(crate) enum Command {
 Examples:
   haft mcp                          Offer the tools for the working directory
   haft mcp --root ~/src/project     Offer them for another one
-  haft mcp --allow bash             Let the client run commands, too")]
+  haft mcp --allow-host crates.io   Let commands reach a host")]
     Mcp,
     Policy(PolicyArgs),
     Doctor(DoctorArgs),

@@ -1,14 +1,16 @@
 //! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
 //! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
 
+mod watchdogs;
+
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft::{
-    Clock, Confine, ProgramWatchdog, ReferenceWatchdog, Registry, Roots, Runtime, RuntimeParts,
-    Sandbox, Session, SessionOptions, SystemClock, Watchdog,
+    Clock, Confine, Registry, Roots, Runtime, RuntimeParts, Sandbox, Session, SessionOptions,
+    SystemClock,
 };
 use haft_contract::{RunId, Variables};
 use haft_journal::{Journal, MemoryJournal, SqliteJournal};
@@ -17,8 +19,7 @@ use haft_sandbox::{Launcher, Mechanisms};
 
 use crate::cli::SettingArgs;
 use crate::error::CommandError;
-use crate::manifest::ManifestFile;
-use crate::places::{Places, git_identity};
+use crate::places::{Places, git_identity, outside};
 use crate::settings::Settings;
 use crate::state::{State, user_data};
 use crate::{environment, id, own_files, permission_names};
@@ -98,8 +99,9 @@ fn runtime_on(
     let roots = roots(settings)?;
     let helper = helper()?;
     let rules = settings.rules.clone();
-    let places = places(args, settings, state);
-    let sandbox = sandbox(settings, &places, &roots.paths());
+    let places = places(args, settings, state, &roots.paths());
+    let sandbox = sandbox(settings, &places, &roots.paths())?;
+    let watchdogs = watchdogs::watchdogs(settings, state, &roots.paths())?;
     let parts = RuntimeParts {
         registry,
         variables: variables(&roots),
@@ -111,7 +113,7 @@ fn runtime_on(
         allow_network: settings.allow_network,
         network_guard: settings.network_guard,
         project_rules: Some(Arc::new(settings.project.clone())),
-        watchdogs: watchdogs(settings)?,
+        watchdogs,
         launcher: launcher(helper, settings, state),
         sandbox,
         environment: command_environment(&places),
@@ -134,7 +136,13 @@ pub(crate) fn helper() -> Result<PathBuf, CommandError> {
 
 /// Opens the directories that calls may reach.
 pub(crate) fn roots(settings: &Settings) -> Result<Roots, CommandError> {
-    Ok(Roots::open(&settings.root, &settings.roots)?)
+    let roots = Roots::open(&settings.root, &settings.roots)?;
+    if roots.paths().iter().any(|root| root == Path::new("/")) {
+        let message =
+            "root / cannot be used: commands cannot be confined to everything; name a directory";
+        return Err(CommandError::usage(message).hint("haft --root /path/to/a/directory"));
+    }
+    Ok(roots)
 }
 
 /// Returns what the variables in path patterns stand for.
@@ -155,21 +163,33 @@ pub(crate) fn rules_in_force(settings: &Settings) -> Result<Vec<(RuleScope, Rule
 }
 
 /// Returns what commands see beside the roots, and what is kept from them and from tools.
-pub(crate) fn places(args: &SettingArgs, settings: &Settings, state: &State) -> Places {
+///
+/// What the settings name and is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
+pub(crate) fn places(
+    args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+    roots: &[PathBuf],
+) -> Places {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
-    let mut places = Places::find(&|name| std::env::var_os(name), &home);
-    places.readable.extend(settings.sandbox.readable.iter().cloned());
+    let mut places = Places::find(&|name| std::env::var_os(name), &home, roots);
+    let named = settings.sandbox.readable.iter();
+    places.readable.extend(named.filter_map(|place| outside(place, roots).ok()));
     places.hidden.extend(own_files::hidden(state.directory(), &journal_path(args, state)));
     places
 }
 
-fn sandbox(settings: &Settings, places: &Places, roots: &[PathBuf]) -> Sandbox {
-    let own = settings.manifest.as_deref();
-    let own = own.and_then(|manifest| own_files::protected_manifest(manifest, roots));
+fn sandbox(
+    settings: &Settings,
+    places: &Places,
+    roots: &[PathBuf],
+) -> Result<Sandbox, CommandError> {
     let protected = settings.sandbox.protected.clone();
-    // A path that is no pattern is left as it is; the usual name is protected in any case.
-    let protected = protected.clone().extended(own).unwrap_or(protected);
-    Sandbox {
+    let protected = match &settings.manifest {
+        Some(manifest) => own_files::with_manifest(protected, manifest, roots)?,
+        None => protected,
+    };
+    Ok(Sandbox {
         confine: if settings.sandbox.is_off { Confine::UnsafeNever } else { Confine::Always },
         readable: places.readable.clone(),
         hidden: places.hidden.clone(),
@@ -177,7 +197,7 @@ fn sandbox(settings: &Settings, places: &Places, roots: &[PathBuf]) -> Sandbox {
         home: places.home.clone(),
         resources: settings.sandbox.resources,
         mechanisms: mechanisms(),
-    }
+    })
 }
 
 /// Returns the mechanisms of the kernel to use, which are all of them.
@@ -200,30 +220,6 @@ fn command_environment(places: &Places) -> Vec<(OsString, OsString)> {
     let mut variables = environment::allowed(std::env::vars_os());
     variables.extend(git_identity(&|name| std::env::var_os(name), &places.home));
     variables
-}
-
-/// Returns the hooks before execution: the built-in one, and the programs of the manifest in order.
-fn watchdogs(settings: &Settings) -> Result<Vec<Arc<dyn Watchdog>>, CommandError> {
-    let mut watchdogs: Vec<Arc<dyn Watchdog>> = Vec::new();
-    if settings.reference_watchdog {
-        watchdogs.push(Arc::new(ReferenceWatchdog));
-    }
-    let manifest = match settings.manifest.as_ref().filter(|_| !settings.watchdogs.is_empty()) {
-        Some(path) => ManifestFile::read(path)?.value()?,
-        None => serde_json::Value::Null,
-    };
-    for entry in &settings.watchdogs {
-        let mut words = entry.program.iter();
-        watchdogs.push(Arc::new(ProgramWatchdog {
-            program: words.next().map(PathBuf::from).unwrap_or_default(),
-            args: words.map(OsString::from).collect(),
-            timeout_ms: entry.timeout_ms,
-            environment: environment::allowed(std::env::vars_os()),
-            directory: settings.root.clone(),
-            manifest: manifest.clone(),
-        }));
-    }
-    Ok(watchdogs)
 }
 
 /// Returns the rules that flags give to the session.

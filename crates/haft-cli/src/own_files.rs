@@ -4,6 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use haft_sandbox::ProtectedNames;
+
+use crate::error::CommandError;
+
 /// What SQLite keeps beside a database, under its name and this.
 const JOURNAL_SUFFIXES: &[&str] = &["", "-journal", "-shm", "-wal"];
 
@@ -24,12 +28,32 @@ pub(crate) fn hidden(state: &Path, journal: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// Returns the name under which a manifest that is not called as usual is protected, if it lies in a root.
-pub(crate) fn protected_manifest(manifest: &Path, roots: &[PathBuf]) -> Option<String> {
+/// Returns what is protected in the roots: the names that are anyway, and the manifest if it lies there under another
+/// one. A manifest that cannot be protected is refused: whoever changed it would decide what holds from the next start.
+pub(crate) fn with_manifest(
+    protected: ProtectedNames,
+    manifest: &Path,
+    roots: &[PathBuf],
+) -> Result<ProtectedNames, CommandError> {
     let manifest = canonical(manifest);
-    let inside = roots.iter().find_map(|root| manifest.strip_prefix(root).ok())?;
+    let Some(inside) = roots.iter().find_map(|root| manifest.strip_prefix(root).ok()) else {
+        return Ok(protected);
+    };
+    if protected.matching(inside).is_some() {
+        return Ok(protected);
+    }
+    let refused = |why: String| {
+        CommandError::usage(format!(
+            "manifest {} lies in a root and cannot be protected there: {why}; rename it, or keep it outside of the roots",
+            manifest.display()
+        ))
+    };
     let is_plain = |text: &&str| !text.contains(['*', '\\']);
-    inside.to_str().filter(is_plain).map(str::to_owned)
+    let name = inside
+        .to_str()
+        .filter(is_plain)
+        .ok_or_else(|| refused("expected a path in UTF-8 without * and \\".to_owned()))?;
+    protected.extended([name]).map_err(|err| refused(err.to_string()))
 }
 
 /// Returns the canonical path of something that need not exist yet.
@@ -82,10 +106,23 @@ mod tests {
     #[test]
     fn a_manifest_of_another_name_is_protected_in_a_root() {
         let roots = [PathBuf::from("/nowhere/root")];
-        let check = |manifest: &str, expect: Option<&str>| {
-            assert_eq!(protected_manifest(Path::new(manifest), &roots).as_deref(), expect);
+        let check = |manifest: &str, inside: &str, expect: Option<&str>| {
+            let names = ProtectedNames::builtin();
+            let names = with_manifest(names, Path::new(manifest), &roots).unwrap();
+            assert_eq!(names.matching(Path::new(inside)), expect, "for {manifest}");
         };
-        check("/nowhere/root/agents/one.toml", Some("agents/one.toml"));
-        check("/nowhere/one.toml", None);
+        check("/nowhere/root/agents/one.toml", "agents/one.toml", Some("agents/one.toml"));
+        check("/nowhere/one.toml", "one.toml", None);
+        check("/nowhere/root/a*b/haft.toml", "a*b/haft.toml", Some("haft.toml"));
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_protected_is_refused() {
+        let roots = [PathBuf::from("/nowhere/root")];
+        for manifest in ["/nowhere/root/*.toml", "/nowhere/root/a\\b/one.toml"] {
+            let refused =
+                with_manifest(ProtectedNames::builtin(), Path::new(manifest), &roots).unwrap_err();
+            assert!(refused.message.contains("rename it"), "{}", refused.message);
+        }
     }
 }

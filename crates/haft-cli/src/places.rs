@@ -4,12 +4,14 @@
 
 mod credentials;
 mod git_identity;
+mod outside;
 mod toolchains;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub(crate) use git_identity::git_identity;
+pub(crate) use outside::{Astray, outside};
 
 /// Directories of the system that programs need to run.
 const SYSTEM: &[&str] = &[
@@ -38,12 +40,19 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Finds the places that exist, given this process's environment and home directory.
-    pub(crate) fn find(variable: &dyn Fn(&str) -> Option<OsString>, home: &Path) -> Self {
+    /// Finds the places that exist, given this process's environment and home directory, and the canonical roots. What
+    /// lies in a root, or is only reached through one, is none of them: commands could decide what it is.
+    pub(crate) fn find(
+        variable: &dyn Fn(&str) -> Option<OsString>,
+        home: &Path,
+        roots: &[PathBuf],
+    ) -> Self {
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
         let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
-        let mut readable: Vec<PathBuf> = system.collect();
-        for place in toolchains::find(variable, &home) {
+        // What lies in a root is writable; as a readable place it would be so no more.
+        let is_outside = |place: &PathBuf| !roots.iter().any(|root| place.starts_with(root));
+        let mut readable: Vec<PathBuf> = system.filter(is_outside).collect();
+        for place in toolchains::find(variable, &home, roots) {
             // Most toolchains lie in a system directory.
             let is_known = readable.iter().any(|known| place.starts_with(known));
             if !is_known {

@@ -67,7 +67,7 @@ pub(crate) struct SandboxSettings {
     pub(crate) resources: Resources,
     /// Whether a control group of their own bounds them, too.
     pub(crate) control_groups: bool,
-    /// Further directories and files that they can read: absolute, canonical, and there.
+    /// Further directories and files that they can read: absolute, and as they are spelled.
     pub(crate) readable: Vec<PathBuf>,
     /// Names that nobody changes.
     pub(crate) protected: ProtectedNames,
@@ -145,11 +145,10 @@ fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
     requires
 }
 
-/// What is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
 fn sandbox(args: &SettingArgs, section: SandboxSection, directory: &Path) -> SandboxSettings {
     let (resources, protected) = (section.resources(), section.protected());
     let SandboxSection { readable, unprotect, control_groups, .. } = section;
-    let readable = readable.iter().filter_map(|path| directory.join(path).canonicalize().ok());
+    let readable = readable.iter().map(|path| directory.join(path));
     SandboxSettings {
         is_off: args.unsafe_no_sandbox,
         resources,

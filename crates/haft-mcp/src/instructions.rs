@@ -22,7 +22,8 @@ pub(crate) fn instructions(runtime: &Runtime) -> String {
     );
     if registry.contract("bash").is_some() {
         text.push_str(
-            " If bash is refused, the user can start the server as: haft mcp --allow bash",
+            " bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that \
+             go when the command ends.",
         );
     }
     text

@@ -348,6 +348,14 @@ mod tests {
         "#]],
         );
         check_accesses(
+            serde_json::json!({ "cmd": "git diff --no-index /dev/null .env", "opts": { "cwd": "sub" } }),
+            expect![[r#"
+                {"capability":"shell.run","command":{"argv":["git","diff","--no-index","/dev/null",".env"]}}
+                {"capability":"fs.read","path":"sub/.env"}
+                {"capability":"fs.read","path":"sub"}
+            "#]],
+        );
+        check_accesses(
             serde_json::json!({ "cmd": "timeout", "args": ["5", "bash", "-c", "rm x; $y"] }),
             expect![[r#"
                 {"capability":"shell.run","command":{"argv":["rm","x"]}}

@@ -1,6 +1,8 @@
 //! Files as a call reaches them: beneath the roots, as far as its grant goes, and the session's sidecars for
 //! reading.
 
+mod repository;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -46,6 +48,14 @@ impl Territory {
             }
             None => self.roots.resolve(path),
         }
+    }
+
+    /// Returns every place that a path names on its way, if it starts beneath a root; see [`Roots::spellings`].
+    pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
+        if self.within_sidecars(path).is_some() {
+            return Vec::new();
+        }
+        self.roots.spellings(path)
     }
 
     /// Returns what rules judge, or nothing for a sidecar: the session's own outputs are always readable.
@@ -130,7 +140,13 @@ impl GrantedFs {
 impl Fs for GrantedFs {
     fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
         let (place, kind) = self.territory.resolve(path)?;
-        self.require(self.may_read(&place) || self.may_write(&place), "reaching", &place)?;
+        let may_write = self.may_write(&place);
+        self.require(self.may_read(&place) || may_write, "reaching", &place)?;
+        if may_write {
+            // What the call may change under one name can be protected under the one that it uses now.
+            let spellings = self.territory.spellings(path);
+            spellings.iter().try_for_each(|spelling| self.sandbox().check_write(spelling))?;
+        }
         Ok((place, kind))
     }
 
@@ -179,6 +195,9 @@ impl Fs for GrantedFs {
                 return Err(ToolError::new(ErrorCode::PathInvalid, message).into());
             }
         }
+        // Held until the changes are made, or two calls could each add what the other one was judged without.
+        let _changing = self.territory.roots.changing();
+        repository::check(&root, &self.sandbox().protected, &changes)?;
         root.apply(changes.into_iter().map(sandbox_change).collect())
             .map_err(|err| apply_error(&err))
     }

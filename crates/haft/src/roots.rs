@@ -1,17 +1,21 @@
 //! The directories that calls may reach, and how a path that somebody spelled becomes a place beneath one of them.
 
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_contract::limits::{PATH_BYTES_MAX, PATH_NAMES_MAX};
 use haft_contract::{ErrorCode, FileKind, FilePath, ToolError};
 use haft_policy::PathSubject;
-use haft_sandbox::{Root, RootError};
+use haft_sandbox::{LINKS_MAX, Root, RootError};
 
 /// The workspace roots. The first is the one that relative paths start from.
 #[derive(Clone, Debug)]
 pub struct Roots {
     first: Place,
     others: Vec<Place>,
+    // Held by whoever judges a set of changes by what else is there, until the changes are made.
+    changing: Arc<Mutex<()>>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,7 +51,7 @@ impl Roots {
     /// Opens the root at `first`, and further ones.
     pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, RootsError> {
         let others = others.iter().map(|path| Place::open(path)).collect::<Result<_, _>>()?;
-        let roots = Self { first: Place::open(first)?, others };
+        let roots = Self { first: Place::open(first)?, others, changing: Arc::default() };
         roots.check_apart()?;
         Ok(roots)
     }
@@ -89,6 +93,27 @@ impl Roots {
         Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
     }
 
+    /// Returns every place that a path names on its way: as it was spelled, and again after each link. None if it starts
+    /// beneath no root.
+    ///
+    /// Programs find what they obey by such a name, whatever the links on it lead to.
+    pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
+        let Ok((_, place, relative)) = self.place_of(path) else { return Vec::new() };
+        let spellings = place.spellings(&relative).into_iter();
+        spellings
+            .map(|relative| PathSubject {
+                absolute: place.root.path().join(&relative),
+                relative: Some(relative),
+            })
+            .collect()
+    }
+
+    /// Waits until no other call changes files, and keeps them from it.
+    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+        // It guards no data that a panic could leave half changed.
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns what rules and grants judge.
     pub(crate) fn subject(&self, path: &FilePath) -> PathSubject {
         let absolute = match self.root(path.root()) {
@@ -110,9 +135,7 @@ impl Roots {
             return Ok((0, &self.first, given.to_path_buf()));
         }
         let mut candidates = self.places().enumerate().filter_map(|(index, place)| {
-            let within = [place.root.path(), place.spelled.as_path()];
-            let relative = within.iter().find_map(|root| given.strip_prefix(root).ok())?;
-            Some((index, place, relative.to_path_buf()))
+            place.strip(given).map(|relative| (index, place, relative.to_path_buf()))
         });
         candidates.next().ok_or_else(|| {
             let roots: Vec<String> =
@@ -146,6 +169,66 @@ impl Place {
             .map_err(|source| RootsError::Unusable { path: path.to_path_buf(), source })?;
         Ok(Self { root, spelled: without_dots(path) })
     }
+
+    /// Follows the links of a relative path by name alone, and returns what is left of it before and after each.
+    ///
+    /// Nothing is opened by what this returns, so that it does not matter whether a link is exchanged meanwhile.
+    fn spellings(&self, relative: &Path) -> Vec<PathBuf> {
+        let mut pending = steps(relative);
+        let mut spellings = vec![cleaned(Path::new(""), &pending)];
+        let mut canonical = PathBuf::new();
+        let mut links = 0;
+        while let Some(name) = pending.pop() {
+            if name == ".." {
+                canonical.pop();
+                continue;
+            }
+            canonical.push(name);
+            let Ok(target) = self.root.path().join(&canonical).read_link() else { continue };
+            links += 1;
+            if links > LINKS_MAX {
+                break;
+            }
+            if target.is_absolute() {
+                let Some(inside) = self.strip(&target) else { break };
+                canonical = PathBuf::new();
+                pending.extend(steps(inside));
+            } else {
+                canonical.pop();
+                pending.extend(steps(&target));
+            }
+            spellings.push(cleaned(&canonical, &pending));
+        }
+        spellings
+    }
+
+    /// Returns what follows the root in an absolute path, by either of its names.
+    fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let names = [self.root.path(), self.spelled.as_path()];
+        names.iter().find_map(|root| path.strip_prefix(root).ok())
+    }
+}
+
+/// Returns the names of a path, `..` included, the first one last.
+fn steps(path: &Path) -> Vec<OsString> {
+    let names = path.components().rev().filter_map(|component| match component {
+        Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    names.collect()
+}
+
+/// Takes steps from a directory as they are written, staying at the root where they climb above it.
+fn cleaned(directory: &Path, steps: &[OsString]) -> PathBuf {
+    let mut path = directory.to_path_buf();
+    for step in steps.iter().rev() {
+        if step == ".." {
+            path.pop();
+        } else {
+            path.push(step);
+        }
+    }
+    path
 }
 
 /// Removes `.` components, so that spellings compare.

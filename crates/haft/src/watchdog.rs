@@ -27,6 +27,8 @@ pub struct WatchedCall<'a> {
     pub session: &'a str,
     /// The workspace root.
     pub root: &'a Path,
+    /// Whether hosts were granted to the call's commands, which then reach those and no others.
+    pub has_hosts: bool,
 }
 
 /// What a watchdog says.

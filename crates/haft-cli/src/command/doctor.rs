@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::places::Places;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, output, settings};
@@ -103,7 +104,9 @@ pub(crate) async fn run(
     let kernel = Kernel::probe(&helper).map_err(|err| unknown(&err))?;
     let layers = layers_here(&helper, &settings, &kernel).await?;
     let bash = bash(setting_args, &settings, state).await?;
-    let report = report((&kernel, layers, bash), setting_args, &settings, state);
+    let roots = compose::roots(&settings)?.paths();
+    let seen = seen(setting_args, &settings, state, &roots);
+    let report = report((&kernel, layers, bash), seen, setting_args, &settings, state);
     if setting_args.json {
         output::json(&report)?;
     } else {
@@ -131,14 +134,26 @@ async fn layers_here(
     Ok(layers(&enforceable.map_err(|err| unknown(&err))?, networking, kernel))
 }
 
+/// Returns what commands see beside the roots, and which programs they see.
+fn seen(
+    setting_args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+    roots: &[PathBuf],
+) -> (Places, Vec<Program>) {
+    let places = compose::places(setting_args, settings, state, roots);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let programs = programs(&path, &places, roots);
+    (places, programs)
+}
+
 fn report(
     (kernel, layers, bash): (&Kernel, Vec<Layer>, Bash),
+    (places, programs): (Places, Vec<Program>),
     setting_args: &SettingArgs,
     settings: &Settings,
     state: &State,
 ) -> Report {
-    let places = compose::places(setting_args, settings, state);
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
     let is_full = layers.iter().all(|layer| layer.reach == Reach::Full);
     Report {
@@ -146,7 +161,7 @@ fn report(
         sandbox,
         layers,
         kernel: kernel.offers.iter().map(mechanism).collect(),
-        programs: programs(&path, &places),
+        programs,
         hidden: places.hidden.iter().filter(|place| place.exists()).cloned().collect(),
         readable: places.readable,
         files: files(setting_args, settings, state),

@@ -93,6 +93,7 @@ match = ["git status --short"]
                 temp_bytes: None,
                 file_bytes: None,
                 open_files: None,
+                control_groups: false,
                 readable: [],
                 protect: [],
                 unprotect: [],

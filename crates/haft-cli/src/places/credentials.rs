@@ -85,7 +85,7 @@ const IN_SYSTEM: &[&str] = &[
     "/etc/wireguard",
 ];
 
-/// Variables that name a file or directory of credentials somewhere else.
+/// Variables that name a file or directory of credentials somewhere else, or several with colons between.
 const VARIABLES: &[&str] = &[
     "AWS_SHARED_CREDENTIALS_FILE",
     "AZURE_CONFIG_DIR",
@@ -113,7 +113,11 @@ const IN_MOVED: &[(&str, &[&str])] = &[
 pub(super) fn places(variable: &dyn Fn(&str) -> Option<OsString>, home: &Path) -> Vec<PathBuf> {
     let in_home = IN_HOME.iter().map(|name| home.join(name));
     let in_system = IN_SYSTEM.iter().map(PathBuf::from);
-    let named = VARIABLES.iter().filter_map(|name| directory_of(variable, name));
+    let named = VARIABLES.iter().filter_map(|name| variable(name)).flat_map(|value| {
+        // Most of them name one place, whose name may hold a colon.
+        let all = std::iter::once(PathBuf::from(&value)).chain(std::env::split_paths(&value));
+        all.filter(|place| place.is_absolute()).collect::<Vec<_>>()
+    });
     let moved = IN_MOVED.iter().flat_map(|(name, inside)| {
         let directory = directory_of(variable, name);
         directory
@@ -142,7 +146,8 @@ mod tests {
     fn variables_move_credentials() {
         let variable = |name: &str| match name {
             "CARGO_HOME" => Some(OsString::from("/tools/cargo")),
-            "KUBECONFIG" => Some(OsString::from("/elsewhere/kube.yaml")),
+            "KUBECONFIG" => Some(OsString::from("/elsewhere/kube.yaml::/elsewhere/other.yaml")),
+            "GNUPGHOME" => Some(OsString::from("/elsewhere/gnupg")),
             "PGPASSFILE" => Some(OsString::from("relative")),
             _ => None,
         };
@@ -150,7 +155,9 @@ mod tests {
         for place in [
             "/home/ada/.ssh",
             "/tools/cargo/credentials.toml",
+            "/elsewhere/gnupg",
             "/elsewhere/kube.yaml",
+            "/elsewhere/other.yaml",
             "/etc/shadow",
         ] {
             assert!(found.contains(&PathBuf::from(place)), "{place} is missing");

@@ -33,7 +33,7 @@ fn toolchains_on_the_path_are_found_through_links() {
     ])
     .unwrap();
     let variable = |name: &str| (name == "PATH").then(|| path.clone());
-    let places = Places::find(&variable, &home);
+    let places = Places::find(&variable, &home, &[]);
     let mut found: Vec<&Path> =
         places.readable.iter().filter_map(|place| place.strip_prefix(&base).ok()).collect();
     found.sort();
@@ -41,11 +41,58 @@ fn toolchains_on_the_path_are_found_through_links() {
         "home/.cargo",
         "home/.local/bin",
         "home/.rustup",
-        "tools/lonely",
+        "tools/lonely/program",
         "tools/node-22",
         "usual/go",
     ];
     assert_eq!(found, expect.map(Path::new));
     assert!(places.readable.contains(&PathBuf::from("/usr")));
     assert!(!places.readable.iter().any(|place| home.starts_with(place)));
+}
+
+#[test]
+fn the_workspace_does_not_decide_what_is_readable() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    let home = base.join("home");
+    for made in [
+        "home/.local/bin",
+        "home/.local/share",
+        "home/bin",
+        "home/private/bin",
+        "anybody/bin",
+        "root/node_modules/.bin",
+        "root/dist",
+        "root/venv/bin",
+        "tools/bin",
+    ] {
+        std::fs::create_dir_all(base.join(made)).unwrap();
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+    std::fs::set_permissions(base.join("anybody"), mode).unwrap();
+    for file in ["home/private/bin/s.txt", "home/bin/mine", "anybody/bin/program"] {
+        std::fs::write(base.join(file), "").unwrap();
+    }
+    let link = |target: &str, link: &str| symlink(base.join(target), base.join(link)).unwrap();
+    link("home/private/bin/s.txt", "root/dist/tool");
+    link("home/private/bin/s.txt", "root/node_modules/.bin/tool");
+    link("root/dist/tool", "home/.local/bin/tool");
+    link("home/bin/mine", "home/.local/bin/mine");
+    link("anybody/bin/program", "home/.local/bin/program");
+    link("home/private", "home/.local/bin/directory");
+    link("root/venv", "tools/venv");
+    let on_path = ["root/node_modules/.bin", "root/venv/bin", "tools/venv/bin", "home/.local/bin"];
+    let path = std::env::join_paths(on_path.map(|path| base.join(path))).unwrap();
+    let variable = |name: &str| match name {
+        "PATH" => Some(path.clone()),
+        "VIRTUAL_ENV" => Some(base.join("root/venv").into()),
+        "JAVA_HOME" => Some(base.join("tools/venv").into()),
+        _ => None,
+    };
+    let places = Places::find(&variable, &home, &[base.join("root")]);
+    let mut found: Vec<&Path> =
+        places.readable.iter().filter_map(|place| place.strip_prefix(&base).ok()).collect();
+    found.sort();
+    let expect = ["anybody/bin/program", "home/.local/bin", "home/bin/mine"];
+    assert_eq!(found, expect.map(Path::new));
 }

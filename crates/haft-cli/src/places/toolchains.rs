@@ -1,9 +1,11 @@
 //! The toolchains whose programs are on PATH, and the package caches that let builds work offline.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::directory_of;
+use super::outside::outside;
 
 /// Entries of one directory on PATH whose links are followed, at most.
 const LINKS_MAX: usize = 2_000;
@@ -42,39 +44,45 @@ const CACHES: &[&str] = &[
     ".m2/wrapper",
 ];
 
-/// Returns the directories, canonical, each of them there.
-pub(super) fn find(variable: &dyn Fn(&str) -> Option<OsString>, home: &Path) -> Vec<PathBuf> {
+/// Returns the directories and programs, canonical, each of them there and none of them reached through a root.
+pub(super) fn find(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    home: &Path,
+    roots: &[PathBuf],
+) -> Vec<PathBuf> {
     let configured = DIRECTORIES.iter().filter_map(|(name, usual)| {
         directory_of(variable, name).or_else(|| Some(home.join((*usual)?)))
     });
     let caches = CACHES.iter().map(|name| home.join(name));
+    let outside = |place: PathBuf| outside(&place, roots).ok();
+    let named = configured.chain(caches).filter_map(outside).filter(|place| place.is_dir());
     let path = variable("PATH").unwrap_or_default();
-    let on_path: Vec<PathBuf> =
-        std::env::split_paths(&path).filter(|path| path.is_absolute()).collect();
-    let toolchains = on_path.iter().flat_map(|directory| toolchain_of(directory));
-    let found = configured.chain(caches).chain(toolchains);
-    let canonical =
-        found.filter_map(|place| place.canonicalize().ok()).filter(|place| place.is_dir());
+    let on_path: Vec<PathBuf> = std::env::split_paths(&path)
+        .filter_map(outside)
+        .filter(|directory| directory.is_dir())
+        .collect();
+    let toolchains = on_path.iter().flat_map(|directory| toolchain_of(directory, home, roots));
     // The home directory as a whole, or all of a disk, is no toolchain, whatever PATH says.
-    canonical.filter(|place| !home.starts_with(place)).collect()
+    named.chain(toolchains).filter(|place| !home.starts_with(place)).collect()
 }
 
 /// Returns what belongs to the programs in a directory on PATH: the directory around it if it is one of a toolchain's,
-/// and the same for the programs that are links to somewhere else.
-fn toolchain_of(directory: &Path) -> Vec<PathBuf> {
+/// and for the programs that are links to somewhere else the directory around those, or the program alone.
+fn toolchain_of(directory: &Path, home: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let mut places = vec![directory.to_owned()];
-    places.extend(installation_of(directory));
+    places.extend(installation_of(directory, home));
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(LINKS_MAX);
     for entry in entries {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         if !is_link {
             continue;
         }
-        let Ok(target) = entry.path().canonicalize() else { continue };
-        let Some(around) = target.parent().filter(|around| !around.starts_with(directory)) else {
+        let Ok(program) = outside(&entry.path(), roots) else { continue };
+        if program.starts_with(directory) || !program.is_file() {
             continue;
-        };
-        let place = installation_of(around).unwrap_or_else(|| around.to_owned());
+        }
+        let around = program.parent().and_then(|bin| installation_of(bin, home));
+        let place = around.unwrap_or(program);
         if !places.contains(&place) {
             places.push(place);
         }
@@ -83,12 +91,17 @@ fn toolchain_of(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the directory around `bin`, which holds the libraries of its programs. Directories that collect programs of
-/// many origins have none.
-fn installation_of(directory: &Path) -> Option<PathBuf> {
+/// many origins have none, and neither do those that hold the home directory or that anybody can put things into.
+fn installation_of(directory: &Path, home: &Path) -> Option<PathBuf> {
     let is_bin = directory
         .file_name()
         .is_some_and(|name| name == "bin" || name == "shims" || name == "sbin");
     let around = directory.parent().filter(|_| is_bin)?;
-    let collects = around.ends_with(".local") || around.parent().is_none();
-    (!collects).then(|| around.to_owned())
+    let collects = around.ends_with(".local") || home.starts_with(around);
+    let is_anybodys = around.ancestors().take(2).any(is_world_writable);
+    (!collects && !is_anybodys).then(|| around.to_owned())
+}
+
+fn is_world_writable(directory: &Path) -> bool {
+    directory.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o002 != 0)
 }

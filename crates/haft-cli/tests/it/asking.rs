@@ -36,24 +36,23 @@ fn once_is_once() {
         &["o\n"],
         &expect![[r#"
 
-        The tool write needs approval.
+            The tool write needs approval.
 
-        It wants:
-          fs.write of "new.txt"
+            It wants:
+              fs.write of "new.txt"
 
-        Input:
-          {"content":{"bytes":5,"sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa742
-            5e73043362938b9824"},"path":"new.txt"}
+            Input:
+              {"content":"hello","path":"new.txt"}
 
-        Why you are asked:
-          write needs approval for fs.write of "new.txt": no rule matches, and then the
-            answer is ask; the rule `allow write "new.txt"` would allow it
+            Why you are asked:
+              write needs approval for fs.write of "new.txt": no rule matches, and then the
+                answer is ask; the rule `allow write "new.txt"` would allow it
 
-        Allow it? [o]nce, always for this [p]roject, [r]eject: o
-        --- stdout
-        ok
-        --- status 0
-    "#]],
+            Allow it? [o]nce, always for this [p]roject, [r]eject: o
+            --- stdout
+            ok
+            --- status 0
+        "#]],
     );
     assert_eq!(world.read("work/new.txt"), "hello");
     check(
@@ -62,24 +61,23 @@ fn once_is_once() {
         &["r\n"],
         &expect![[r#"
 
-        The tool write needs approval.
+            The tool write needs approval.
 
-        It wants:
-          fs.write of "new.txt"
+            It wants:
+              fs.write of "new.txt"
 
-        Input:
-          {"content":{"bytes":5,"sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa742
-            5e73043362938b9824"},"path":"new.txt"}
+            Input:
+              {"content":"hello","path":"new.txt"}
 
-        Why you are asked:
-          write needs approval for fs.write of "new.txt": no rule matches, and then the
-            answer is ask; the rule `allow write "new.txt"` would allow it
+            Why you are asked:
+              write needs approval for fs.write of "new.txt": no rule matches, and then the
+                answer is ask; the rule `allow write "new.txt"` would allow it
 
-        Allow it? [o]nce, always for this [p]roject, [r]eject: r
-        error: the user rejected the call (write needs approval for fs.write of "new.txt": no rule matches, and then the answer is ask; the rule `allow write "new.txt"` would allow it)
-        --- stdout
-        --- status 3
-    "#]],
+            Allow it? [o]nce, always for this [p]roject, [r]eject: r
+            error: the user rejected the call (write needs approval for fs.write of "new.txt": no rule matches, and then the answer is ask; the rule `allow write "new.txt"` would allow it)
+            --- stdout
+            --- status 3
+        "#]],
     );
 }
 
@@ -92,31 +90,30 @@ fn always_for_this_project_is_shown_written_and_taken_back() {
         &["p\n", "y\n"],
         &expect![[r#"
 
-        The tool write needs approval.
+            The tool write needs approval.
 
-        It wants:
-          fs.write of "new.txt"
+            It wants:
+              fs.write of "new.txt"
 
-        Input:
-          {"content":{"bytes":5,"sha256":"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa742
-            5e73043362938b9824"},"path":"new.txt"}
+            Input:
+              {"content":"hello","path":"new.txt"}
 
-        Why you are asked:
-          write needs approval for fs.write of "new.txt": no rule matches, and then the
-            answer is ask; the rule `allow write "new.txt"` would allow it
+            Why you are asked:
+              write needs approval for fs.write of "new.txt": no rule matches, and then the
+                answer is ask; the rule `allow write "new.txt"` would allow it
 
-        Allow it? [o]nce, always for this [p]roject, [r]eject: p
+            Allow it? [o]nce, always for this [p]roject, [r]eject: p
 
-        For every later call in /world/work, this is written to
-        /world/state/projects/HASH.toml:
+            For every later call in /world/work, this is written to
+            /world/state/projects/HASH.toml:
 
-          allow write "new.txt"
+              allow write "new.txt"
 
-        Write it? [y]es, [n]o: y
-        --- stdout
-        ok
-        --- status 0
-    "#]],
+            Write it? [y]es, [n]o: y
+            --- stdout
+            ok
+            --- status 0
+        "#]],
     );
     world.check(
         &WRITE,
@@ -158,7 +155,11 @@ fn always_for_this_project_is_shown_written_and_taken_back() {
     );
     world.check(&WRITE, &expect![[r#"
         --- stderr
-        error: nobody can be asked here, so the call is denied: write needs approval for fs.write of "new.txt": no rule matches, and then the answer is ask; the rule `allow write "new.txt"` would allow it; to allow it, put `permissions = [{ permission = "write", pattern = "new.txt", action = "allow" }]` into haft.toml, or start haft with `--allow write`, which allows all that write does
+        error: nobody can be asked here, so the call is denied: write needs approval for fs.write of "new.txt": no rule matches, and then the answer is ask; the rule `allow write "new.txt"` would allow it; to allow it, start haft with `--allow write`, which allows all that write does, or put this into haft.toml and run `haft trust`:
+        [[permissions]]
+        permission = "write"
+        pattern = "new.txt"
+        action = "allow"
 
         hint: haft call --allow write --preset ask write '{"path":"new.txt","content":"hello"}'
         --- status 3

@@ -112,7 +112,11 @@ fn bash_is_refused_until_it_is_allowed() {
         &["--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
             --- stderr
-            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "ls $", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
+            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+            [[permissions]]
+            permission = "bash"
+            pattern = "ls $"
+            action = "allow"
 
             hint: haft call --allow bash --preset ask bash '{"cmd":"ls"}'
             --- status 3
@@ -150,7 +154,7 @@ fn envelopes_are_json_whatever_happened() {
     check(
         &["--json", "--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
-            {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it; to allow it, put `permissions = [{ permission = \"bash\", pattern = \"ls $\", action = \"allow\" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED"}}
+            {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"bash\"\npattern = \"ls $\"\naction = \"allow\"","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED"}}
             --- status 3
         "#]],
     );
@@ -368,12 +372,12 @@ fn what_leads_out_is_refused() {
     check(
         &["--allow", "bash", "bash", r#"{"cmd":"curl a.b"}"#],
         &expect![[r#"
-        --- stderr
-        error: curl uses the network, which is off; work offline, or ask for the network to be allowed
+            --- stderr
+            error: curl uses the network, which is off; work offline, or ask the user to grant its hosts (--allow-host) or to leave this to the sandbox (network_guard = "kernel")
 
-        hint: haft call --allow-network --allow bash bash '{"cmd":"curl a.b"}'
-        --- status 3
-    "#]],
+            hint: haft call --allow-network --allow bash bash '{"cmd":"curl a.b"}'
+            --- status 3
+        "#]],
     );
     check(
         &["--allow", "bash", "bash", r#"{"cmd":"git push"}"#],

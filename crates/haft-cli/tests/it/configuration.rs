@@ -139,11 +139,25 @@ fn rules_and_limits_hold() {
         --- status 0
     "#]],
     );
-    check(
-        &["bash", r#"{"cmd":"rm notes.txt"}"#],
+}
+
+#[test]
+fn what_would_allow_a_call_is_said() {
+    let world = World::with_files();
+    world.write("work/agent.toml", "preset = \"ask\"\n");
+    world.check(
+        &["call", "--config", "agent.toml", "bash", r#"{"cmd":"rm notes.txt"}"#],
         &expect![[r#"
             --- stderr
-            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it; bash needs approval for fs.write of "notes.txt": no rule matches, and then the answer is ask; the rule `allow fs.write "notes.txt"` would allow it; to allow it, put `permissions = [{ permission = "bash", pattern = "rm notes.txt $", action = "allow" }, { permission = "fs.write", pattern = "notes.txt", action = "allow" }]` into haft.toml, or start haft with `--allow bash`, which allows all that bash does
+            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it; bash needs approval for fs.write of "notes.txt": no rule matches, and then the answer is ask; the rule `allow fs.write "notes.txt"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+            [[permissions]]
+            permission = "bash"
+            pattern = "rm notes.txt $"
+            action = "allow"
+            [[permissions]]
+            permission = "fs.write"
+            pattern = "notes.txt"
+            action = "allow"
 
             hint: haft call --allow bash --config agent.toml bash '{"cmd":"rm notes.txt"}'
             --- status 3
@@ -282,6 +296,118 @@ fn mistakes_are_shown_where_they_are() {
           |
         1 | tools = [
           |          ^
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn the_whole_machine_is_no_root() {
+    let world = World::with_files();
+    world.check(
+        &["--root", "/", "call", "todo"],
+        &expect![[r#"
+        --- stderr
+        error: root / cannot be used: commands cannot be confined to everything; name a directory
+
+        hint: haft --root /path/to/a/directory
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_manifest_that_cannot_be_protected_is_refused() {
+    let world = World::with_files();
+    world.write("work/a*b.toml", "");
+    world.check(&["--config", "a*b.toml", "call", "todo"], &expect![[r#"
+        --- stderr
+        error: manifest /world/work/a*b.toml lies in a root and cannot be protected there: expected a path in UTF-8 without * and \; rename it, or keep it outside of the roots
+        --- status 2
+    "#]]);
+}
+
+/// Calls a tool with a watchdog, where a program of that name lies in the root and outside of it.
+fn check_watchdog(program: &str, expect: &expect_test::Expect) {
+    let world = World::with_files();
+    world.write(
+        "guards/guard",
+        "#!/bin/sh\necho '{\"decision\":\"deny\",\"reason\":\"guarded\"}'\n",
+    );
+    world.write("work/guard", "#!/bin/sh\necho '{\"decision\":\"allow\"}'\n");
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    for guard in ["guards/guard", "work/guard"] {
+        std::fs::set_permissions(world.path(guard), mode(0o755)).unwrap();
+    }
+    std::os::unix::fs::symlink("../work/guard", world.path("guards/link")).unwrap();
+    let program = program.replace("/world", &world.path("").to_string_lossy());
+    world.write(
+        "agent.toml",
+        &format!("root = \"work\"\nwatchdogs = [{{ program = {program} }}]\n"),
+    );
+    let mut command =
+        world.haft(&["--config", "../agent.toml", "call", "read", r#"{"path":"notes.txt"}"#]);
+    let path = [world.path("work"), world.path("guards"), "/usr/bin".into(), "/bin".into()];
+    command.env("PATH", std::env::join_paths(path).unwrap());
+    world.check_command(&mut command, expect);
+}
+
+#[test]
+fn a_watchdog_that_the_workspace_could_replace_is_refused() {
+    let check = check_watchdog;
+    check(
+        r#"["guard"]"#,
+        &expect![[r#"
+        --- stderr
+        error: guarded
+        --- status 3
+    "#]],
+    );
+    check(
+        r#"["guards/guard"]"#,
+        &expect![[r#"
+        --- stderr
+        error: guarded
+        --- status 3
+    "#]],
+    );
+    check(
+        r#"["work/guard"]"#,
+        &expect![[r#"
+        --- stderr
+        error: watchdog "/world/work/guard" lies in a root, or is reached through one, where commands could replace it: move it elsewhere
+        --- status 2
+    "#]],
+    );
+    check(
+        r#"["link"]"#,
+        &expect![[r#"
+        --- stderr
+        error: watchdog "link" lies in a root, or is reached through one, where commands could replace it: move it elsewhere
+        --- status 2
+    "#]],
+    );
+    check(
+        r#"["no-such-guard"]"#,
+        &expect![[r#"
+        --- stderr
+        error: watchdog "no-such-guard" was not found: expected an executable file, by its path or by a name on PATH outside every root
+        --- status 2
+    "#]],
+    );
+    check(
+        r#"["sh", "/world/work/guard"]"#,
+        &expect![[r#"
+        --- stderr
+        error: watchdog "sh": its argument "/world/work/guard" lies in a root, or is reached through one, where commands could change it: move it elsewhere
+        --- status 2
+    "#]],
+    );
+    check(
+        r#"["sh", "--file=/world/work/guard"]"#,
+        &expect![[r#"
+        --- stderr
+        error: watchdog "sh": its argument "--file=/world/work/guard" lies in a root, or is reached through one, where commands could change it: move it elsewhere
         --- status 2
     "#]],
     );

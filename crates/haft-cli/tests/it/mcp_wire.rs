@@ -91,25 +91,25 @@ fn the_older_era_shakes_hands() {
         &[],
         requests,
         &expect![[r#"
-        initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
-        ping {"id":2,"jsonrpc":"2.0","result":{}}
-        tools/list {"id":3,"jsonrpc":"2.0","result":{"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
-        tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":4,"jsonrpc":"2.0"}
-        tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false}}
-        tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true}}
-        tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true}}
-        tools/call {"id":8,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true}}
-        tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":9,"jsonrpc":"2.0"}
-        tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":10,"jsonrpc":"2.0"}
-        tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
-        tools/call {"id":12,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask","type":"text"}],"isError":true}}
-        tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":13,"jsonrpc":"2.0"}
-        resources/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"ttlMs":0}}
-        resources/templates/list {"id":15,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"ttlMs":60000}}
-        resources/read {"error":{"code":-32002,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":16,"jsonrpc":"2.0"}
-        prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":17,"jsonrpc":"2.0"}
-        nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":18,"jsonrpc":"2.0"}
-        exit status: 0"#]],
+            initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
+            ping {"id":2,"jsonrpc":"2.0","result":{}}
+            tools/list {"id":3,"jsonrpc":"2.0","result":{"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
+            tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":4,"jsonrpc":"2.0"}
+            tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false}}
+            tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true}}
+            tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true}}
+            tools/call {"id":8,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true}}
+            tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":9,"jsonrpc":"2.0"}
+            tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":10,"jsonrpc":"2.0"}
+            tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
+            tools/call {"id":12,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)","type":"text"}],"isError":true}}
+            tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":13,"jsonrpc":"2.0"}
+            resources/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"ttlMs":0}}
+            resources/templates/list {"id":15,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"ttlMs":60000}}
+            resources/read {"error":{"code":-32002,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":16,"jsonrpc":"2.0"}
+            prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":17,"jsonrpc":"2.0"}
+            nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":18,"jsonrpc":"2.0"}
+            exit status: 0"#]],
     );
 }
 
@@ -125,24 +125,24 @@ fn the_newer_era_says_who_it_is_each_time() {
         &[],
         requests,
         &expect![[r#"
-        server/discover {"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}},"cacheScope":"private","capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"ttlMs":60000}}
-        tools/list {"id":2,"jsonrpc":"2.0","result":{"cacheScope":"private","resultType":"complete","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
-        tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":3,"jsonrpc":"2.0"}
-        tools/call {"id":4,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false,"resultType":"complete"}}
-        tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true,"resultType":"complete"}}
-        tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true,"resultType":"complete"}}
-        tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true,"resultType":"complete"}}
-        tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":8,"jsonrpc":"2.0"}
-        tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":9,"jsonrpc":"2.0"}
-        tools/call {"id":10,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false,"resultType":"complete"}}
-        tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask","type":"text"}],"isError":true,"resultType":"complete"}}
-        tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":12,"jsonrpc":"2.0"}
-        resources/list {"id":13,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"resultType":"complete","ttlMs":0}}
-        resources/templates/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"resultType":"complete","ttlMs":60000}}
-        resources/read {"error":{"code":-32602,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":15,"jsonrpc":"2.0"}
-        prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":16,"jsonrpc":"2.0"}
-        nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":17,"jsonrpc":"2.0"}
-        exit status: 0"#]],
+            server/discover {"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}},"cacheScope":"private","capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"ttlMs":60000}}
+            tools/list {"id":2,"jsonrpc":"2.0","result":{"cacheScope":"private","resultType":"complete","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
+            tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":3,"jsonrpc":"2.0"}
+            tools/call {"id":4,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false,"resultType":"complete"}}
+            tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true,"resultType":"complete"}}
+            tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true,"resultType":"complete"}}
+            tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true,"resultType":"complete"}}
+            tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":8,"jsonrpc":"2.0"}
+            tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":9,"jsonrpc":"2.0"}
+            tools/call {"id":10,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false,"resultType":"complete"}}
+            tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)","type":"text"}],"isError":true,"resultType":"complete"}}
+            tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":12,"jsonrpc":"2.0"}
+            resources/list {"id":13,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"resultType":"complete","ttlMs":0}}
+            resources/templates/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"resultType":"complete","ttlMs":60000}}
+            resources/read {"error":{"code":-32602,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":15,"jsonrpc":"2.0"}
+            prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":16,"jsonrpc":"2.0"}
+            nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":17,"jsonrpc":"2.0"}
+            exit status: 0"#]],
     );
 }
 
@@ -159,9 +159,9 @@ fn a_failed_command_is_a_result_with_its_output() {
         &["--allow", "bash"],
         requests,
         &expect![[r#"
-        initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. If bash is refused, the user can start the server as: haft mcp --allow bash","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
-        tools/call {"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":3},"content":[{"text":"bash exited with status 3\nout\nerr\n","type":"text"}],"isError":true}}
-        exit status: 0"#]],
+            initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
+            tools/call {"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":3},"content":[{"text":"bash exited with status 3\nout\nerr\n","type":"text"}],"isError":true}}
+            exit status: 0"#]],
     );
 }
 

@@ -123,7 +123,7 @@ fn haft_keeps_its_own_files_from_the_tools() {
     let edit = ["write", "write", r#"{"path":"work/haft.toml","content":"preset = \"full\""}"#];
     world.check_command(&mut of_world(&edit), &expect![[r#"
         --- stderr
-        error: work/haft.toml is protected by "work/haft.toml", because others run or obey what it says: leave it, or ask the user to change it
+        error: work/haft.toml is protected by "haft.toml", because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
     let input = r#"{"path":"work/src/haft.toml","content":""}"#;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::landlock::{self, PathRule};
 use super::limits;
-use super::seccomp::{FilterOptions, Filters, Ipc, Memfd, Sockets};
+use super::seccomp::{FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
 use super::{capabilities, rules, suffices};
 use crate::confinement::{Network, Resources};
 use crate::wire::{Applied, Bounds, Failure, Stage};
@@ -25,7 +25,8 @@ impl Layers {
     pub(crate) fn within_namespaces(bounds: &Bounds) -> Result<Layers, Failure> {
         // What is held in memory without being mapped by anyone is seen by no look at processes.
         let (memfd, ipc) = (Memfd::Denied, Ipc::Small);
-        let options = FilterOptions { sockets: Sockets::All, memfd, ipc };
+        let options =
+            FilterOptions { sockets: Sockets::All, memfd, ipc, neighbours: Neighbours::Own };
         Ok(Layers {
             bounds: bounds.clone(),
             has_namespaces: true,
@@ -41,7 +42,12 @@ impl Layers {
             Network::Host => Sockets::All,
             Network::Loopback | Network::Proxied => Sockets::None,
         };
-        let options = FilterOptions { sockets, memfd: Memfd::Denied, ipc: Ipc::Denied };
+        let options = FilterOptions {
+            sockets,
+            memfd: Memfd::Denied,
+            ipc: Ipc::Denied,
+            neighbours: Neighbours::Everyone,
+        };
         let rules = if bounds.mechanisms.landlock {
             Some(rules::without_view(bounds, private)?)
         } else {
@@ -79,6 +85,8 @@ impl Layers {
             landlock,
             seccomp: self.filters.is_some(),
             limits: true,
+            // Whoever made the namespaces knows.
+            process_bound: false,
         };
         if suffices(&self.bounds, applied) {
             Ok(applied)
@@ -90,14 +98,18 @@ impl Layers {
 
     /// Puts on this process whatever can be, and tells what that was.
     pub(crate) fn try_out() -> Applied {
-        let options =
-            FilterOptions { sockets: Sockets::All, memfd: Memfd::Allowed, ipc: Ipc::Allowed };
+        let options = FilterOptions {
+            sockets: Sockets::All,
+            memfd: Memfd::Allowed,
+            ipc: Ipc::Allowed,
+            neighbours: Neighbours::Own,
+        };
         // Both of the others need that no new privileges can be had.
         let has_dropped = capabilities::drop_all().is_ok();
         let limits = limits::apply(&Resources::default()).is_ok();
         let landlock = has_dropped && landlock::restrict(&[]).unwrap_or(false);
         let filter = || Filters::build(options)?.install();
-        Applied { namespaces: false, landlock, seccomp: has_dropped && filter().is_ok(), limits }
+        Applied { landlock, seccomp: has_dropped && filter().is_ok(), limits, ..Applied::default() }
     }
 }
 

@@ -47,21 +47,25 @@ impl Settled {
     /// Gives this process the view and the network that the bounds allow.
     ///
     /// It ends in the working directory, without capabilities. Returns the listening socket of the proxy, if there is
-    /// one.
-    pub(crate) fn enter(self, bounds: &Bounds, cwd: &OwnedFd) -> Result<Option<OwnedFd>, Failure> {
+    /// one, and whether the number of processes is bounded.
+    pub(crate) fn enter(
+        self,
+        bounds: &Bounds,
+        cwd: &OwnedFd,
+    ) -> Result<(Option<OwnedFd>, bool), Failure> {
         let place = Place::of(cwd, &self.view)?;
         let listener = match bounds.network {
             Network::Loopback | Network::Host => None,
             Network::Proxied => Some(network::listen()?),
         };
-        self.enter_view(bounds)?;
+        let is_bound = self.enter_view(bounds)?;
         place.enter()?;
         drop_capabilities()?;
-        Ok(listener)
+        Ok((listener, is_bound))
     }
 
-    /// Enters a view of nothing, to find out whether that is possible.
-    pub(crate) fn enter_on_trial(self) -> Result<(), Failure> {
+    /// Enters a view of nothing, to find out whether that is possible, and whether processes can be bounded in it.
+    pub(crate) fn enter_on_trial(self) -> Result<bool, Failure> {
         let bounds = Bounds {
             writable: Vec::new(),
             readable: Vec::new(),
@@ -73,16 +77,19 @@ impl Settled {
             mechanisms: Mechanisms::ALL,
             wants_group: false,
         };
-        self.enter_view(&bounds)?;
-        drop_capabilities()
+        let is_bound = self.enter_view(&bounds)?;
+        drop_capabilities()?;
+        Ok(is_bound)
     }
 
-    /// Moves into the view, and bounds the processes while that can still be written.
-    fn enter_view(self, bounds: &Bounds) -> Result<(), Failure> {
+    /// Moves into the view, and bounds the processes while that can still be written; returns whether they are bounded.
+    fn enter_view(self, bounds: &Bounds) -> Result<bool, Failure> {
         let entered = self.view.enter(bounds)?;
-        limits::bound_processes(bounds.resources.processes)
+        let is_bound = limits::bound_processes(bounds.resources.processes)
             .map_err(|error| Failure::new(Stage::Confine, "bounding processes", &error))?;
-        entered.seal()
+        entered.seal()?;
+        // Of everyone but root the limit of each user is a bound as well, in a namespace of its own an exact one.
+        Ok(is_bound || !rustix::process::getuid().is_root())
     }
 }
 
@@ -94,6 +101,7 @@ pub(crate) fn possible(bounds: &Bounds, offer: Applied) -> Applied {
         landlock: offer.landlock && landlock,
         seccomp: offer.seccomp && seccomp,
         limits: offer.limits,
+        process_bound: offer.process_bound && namespaces,
     }
 }
 

@@ -86,6 +86,15 @@ impl Entered {
     }
 }
 
+/// Takes for held what cannot be reached from here: another user's, who is not in this user namespace. The command has
+/// the same user and fewer rights, so that it cannot reach it either.
+fn unless_out_of_reach(fixed: io::Result<()>) -> io::Result<()> {
+    match fixed {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        fixed => fixed,
+    }
+}
+
 impl View {
     /// Begins a view, as far as that is the same for every command. This process's mounts must be its own.
     pub(super) fn begin() -> Result<View, Failure> {
@@ -169,8 +178,10 @@ impl View {
                 Some((_, FileType::Symlink)) => Err(Errno::LOOP.into()),
                 Some((handle, file_type)) => self.bind(&handle, entry, (file_type, TAME)),
             },
-            Kind::Anchored => self.fix(path, TAME),
-            Kind::Pinned => self.fix(path, READ_ONLY | TAME),
+            // What leads through a link is kept at the place that it has without one.
+            Kind::Anchored if self.find_without_links(path)?.is_none() => Ok(()),
+            Kind::Anchored => unless_out_of_reach(self.fix(path, TAME)),
+            Kind::Pinned => unless_out_of_reach(self.fix(path, READ_ONLY | TAME)),
             Kind::Hidden => self.hide(path),
             Kind::Device => {
                 let handle = openat2(CWD, path, HANDLE, Mode::empty(), NO_LINKS)?;
@@ -245,9 +256,10 @@ impl View {
         }
     }
 
-    /// Mounts nothing over what a parent brought.
+    /// Mounts nothing over what a parent brought. Of a link there is nothing to hide but where it leads, which is
+    /// hidden under its own path.
     fn hide(&mut self, path: &Path) -> io::Result<()> {
-        let Some(place) = self.find(path)? else { return Ok(()) };
+        let Some(place) = self.find_without_links(path)? else { return Ok(()) };
         if kind_of(&place)? != FileType::Directory {
             match make_file(&self.base, Path::new(EMPTY_FILE)) {
                 // One stands for all.
@@ -344,6 +356,15 @@ impl View {
             Ok(found) => Ok(Some(found)),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The same, but what is a link or behind one is not there.
+    fn find_without_links(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
+        match self.find(path) {
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Ok(None),
+            Ok(Some(place)) if kind_of(&place)? == FileType::Symlink => Ok(None),
+            found => found,
         }
     }
 

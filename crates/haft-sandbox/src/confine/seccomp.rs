@@ -31,6 +31,16 @@ pub(crate) struct FilterOptions {
     pub(crate) sockets: Sockets,
     pub(crate) memfd: Memfd,
     pub(crate) ipc: Ipc,
+    pub(crate) neighbours: Neighbours,
+}
+
+/// Whose processes and files can be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Neighbours {
+    /// The command's own: there are namespaces.
+    Own,
+    /// All of the machine's. What could be done to them is refused, as far as no other layer governs it.
+    Everyone,
 }
 
 /// Which sockets can be made.
@@ -77,6 +87,7 @@ enum Place {
     TooLarge,
     NoFamily,
     NoProtocol,
+    OwnProcess,
     Kill,
 }
 
@@ -113,6 +124,15 @@ const CLONE_NAMESPACES: c_int = libc::CLONE_NEWNS
 
 /// The bits of a socket's type that are no flags.
 const SOCKET_TYPE: u32 = 0xf;
+
+/// The bits of a mode that lend whoever executes a file its owner's or its group's rights.
+const LENDING: u32 = 0o6000;
+
+/// That a priority is one process's, for `setpriority`.
+const ONE_PROCESS: u32 = 0;
+
+/// The same for `ioprio_set`.
+const ONE_PROCESS_FOR_IO: u32 = 1;
 
 /// The largest piece of shared memory where large ones are refused.
 const SEGMENT_BYTES_MAX: u32 = 64 * 1024;
@@ -216,8 +236,48 @@ fn look_at_arguments(program: &mut Assembler<Place>) -> io::Result<()> {
     program.jump_if(Compare::AtLeast(SEGMENT_BYTES_MAX + 1), Place::TooLarge);
     program.jump(Place::Allow);
 
+    look_at_modes(program);
+    look_at_others(program);
     look_at_socket(program)?;
     look_at_pair(program)
+}
+
+/// A program in a directory of the user's that runs with the user's rights whoever executes it outlives every bound.
+fn look_at_modes(program: &mut Assembler<Place>) {
+    for (verdict, index) in [(Verdict::SecondIsMode, 1), (Verdict::ThirdIsMode, 2)] {
+        program.place(Place::Verdict(verdict));
+        program.load(argument(index));
+        program.jump_if(Compare::AnyBitOf(LENDING), Place::Verdict(Verdict::NotPermitted));
+        program.jump(Place::Allow);
+    }
+}
+
+/// Calls that name a process by its number, where none stands for the caller.
+fn look_at_others(program: &mut Assembler<Place>) {
+    let refuse = Place::Verdict(Verdict::NotPermitted);
+    // Asking for limits is harmless.
+    program.place(Place::Verdict(Verdict::Limits));
+    for half in [0, UPPER_HALF] {
+        program.load(argument(2) + half);
+        program.jump_if(Compare::AtLeast(1), Place::OwnProcess);
+    }
+    program.jump(Place::Allow);
+
+    program.place(Place::Verdict(Verdict::FirstIsProcess));
+    program.place(Place::OwnProcess);
+    program.load(argument(0));
+    program.jump_if(Compare::Equal(0), Place::Allow);
+    program.jump(refuse);
+
+    let priorities = [(Verdict::Priority, ONE_PROCESS), (Verdict::IoPriority, ONE_PROCESS_FOR_IO)];
+    for (verdict, one_process) in priorities {
+        program.place(Place::Verdict(verdict));
+        program.load(argument(1));
+        program.jump_if(Compare::AtLeast(1), refuse);
+        program.load(argument(0));
+        program.jump_if(Compare::Equal(one_process), Place::Allow);
+        program.jump(refuse);
+    }
 }
 
 fn look_at_socket(program: &mut Assembler<Place>) -> io::Result<()> {
@@ -280,6 +340,7 @@ fn answer(program: &mut Assembler<Place>) -> io::Result<()> {
         (Place::TooLarge, refusal(libc::EINVAL)?),
         (Place::NoFamily, refusal(libc::EAFNOSUPPORT)?),
         (Place::NoProtocol, refusal(libc::EPROTONOSUPPORT)?),
+        (Place::Verdict(Verdict::Unsupported), refusal(libc::EOPNOTSUPP)?),
         (Place::Kill, libc::SECCOMP_RET_KILL_PROCESS),
     ];
     for (place, action) in answers {

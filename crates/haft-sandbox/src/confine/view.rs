@@ -1,6 +1,7 @@
 //! What a command's file system is made of, as an ordered list: parents before children, so that the nearest entry
 //! decides. It touches no file.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::wire::Bounds;
@@ -75,6 +76,7 @@ pub(super) fn entries(bounds: &Bounds) -> Vec<Entry> {
     entries.extend(bounds.readable.iter().map(|path| entry(path, Kind::Readable)));
     entries.extend(bounds.writable.iter().map(|path| entry(path, Kind::Writable)));
     entries.extend(bounds.hidden.iter().map(|path| entry(path, Kind::Hidden)));
+    entries.extend(anchors(bounds).into_iter().map(|path| entry(path, Kind::Anchored)));
     entries.extend(bounds.pinned.iter().map(|pinned| {
         entry(&pinned.path, if pinned.is_writable { Kind::Anchored } else { Kind::Pinned })
     }));
@@ -103,6 +105,21 @@ pub(super) fn entries(bounds: &Bounds) -> Vec<Entry> {
     }
     view.retain(|entry| !entry.is_begun);
     view
+}
+
+/// Returns the directories between a writable one and what is kept from being read or changed in it.
+///
+/// Who could rename one of them would find what is in it under another name with the next command, and that name is
+/// neither hidden nor read-only.
+fn anchors(bounds: &Bounds) -> BTreeSet<&Path> {
+    let mut anchors = BTreeSet::new();
+    for kept in bounds.hidden.iter().chain(&bounds.readable) {
+        let around = bounds.writable.iter().filter(|root| *root != kept && kept.starts_with(root));
+        let Some(root) = around.min_by_key(|root| root.components().count()) else { continue };
+        let between = kept.ancestors().skip(1).take_while(|path| path != root);
+        anchors.extend(between);
+    }
+    anchors
 }
 
 fn is_beneath(entry: &Entry, other: &Entry) -> bool {

@@ -97,7 +97,7 @@ fn launch(settled: Settled, task: Task) -> Result<Launched, Failure> {
         let error = io::Error::from(io::ErrorKind::InvalidData);
         return Err(Failure::new(Stage::Setup, "confining a command without bounds", &error));
     };
-    let listener = settled.enter(bounds, &cwd)?;
+    let (listener, process_bound) = settled.enter(bounds, &cwd)?;
     stand_on_null().map_err(|error| Failure::new(Stage::Confine, "opening /dev/null", &error))?;
     let layers = Layers::within_namespaces(bounds)?;
     // Found as the command itself will find it: without capabilities.
@@ -106,6 +106,7 @@ fn launch(settled: Settled, task: Task) -> Result<Launched, Failure> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| Failure::new(Stage::Setup, "closing the init", &errno.into()))?;
     let (command, applied) = image.launch(&output, &mut || layers.apply())?;
+    let applied = Applied { process_bound, ..applied };
     Ok(Launched { command, applied, listener })
 }
 

@@ -30,13 +30,17 @@ pub(super) fn offer() -> Offer {
     let namespaces = attempt(
         || fork_into(confine::namespace_flags(Network::Loopback)),
         || {
-            Settled::new(user, Network::Loopback)
-                .and_then(Settled::enter_on_trial)
-                .map(|()| Applied { namespaces: true, ..Applied::default() })
+            Settled::new(user, Network::Loopback).and_then(Settled::enter_on_trial).map(
+                |process_bound| Applied { namespaces: true, process_bound, ..Applied::default() },
+            )
         },
     );
     let layers = attempt(fork, || Ok(Layers::try_out()));
-    let applied = Applied { namespaces: namespaces.is_ok(), ..layers.unwrap_or_default() };
+    let applied = Applied {
+        namespaces: namespaces.is_ok(),
+        process_bound: namespaces.as_ref().is_ok_and(|applied| applied.process_bound),
+        ..layers.unwrap_or_default()
+    };
     Offer { applied, obstacle: namespaces.err() }
 }
 

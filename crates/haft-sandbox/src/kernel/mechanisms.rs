@@ -13,7 +13,7 @@ use rustix::thread::{UnshareFlags, set_no_new_privs};
 
 use super::{Availability, Mechanism, remedy, trial};
 use crate::confine::landlock;
-use crate::confine::seccomp::{FilterOptions, Filters, Ipc, Memfd, Sockets};
+use crate::confine::seccomp::{FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
 
 pub(super) fn state(mechanism: Mechanism) -> Availability {
     match mechanism {
@@ -106,7 +106,12 @@ fn landlock_version() -> Availability {
 }
 
 fn filter_something() -> io::Result<()> {
-    let options = FilterOptions { sockets: Sockets::All, memfd: Memfd::Allowed, ipc: Ipc::Allowed };
+    let options = FilterOptions {
+        sockets: Sockets::All,
+        memfd: Memfd::Allowed,
+        ipc: Ipc::Allowed,
+        neighbours: Neighbours::Own,
+    };
     set_no_new_privs(true)?;
     Filters::build(options)?.install()
 }

@@ -58,7 +58,13 @@ impl Enforced {
     pub(super) fn by(applied: Applied, network: Network) -> Enforced {
         let kernel_if = |holds: bool| if holds { Level::Kernel } else { Level::None };
         Enforced {
-            filesystem: kernel_if(applied.namespaces || applied.landlock),
+            // Landlock has no right for modes, owners, times and attributes: of files that were not granted, too, these
+            // can be changed where nothing keeps them out of sight.
+            filesystem: match (applied.namespaces, applied.landlock) {
+                (true, _) => Level::Kernel,
+                (false, true) => Level::Cooperative,
+                (false, false) => Level::None,
+            },
             network: match network {
                 Network::Loopback | Network::Proxied => {
                     kernel_if(applied.namespaces || applied.seccomp)
@@ -67,8 +73,9 @@ impl Enforced {
             },
             processes: if applied.namespaces { Level::Kernel } else { Level::Cooperative },
             system_calls: kernel_if(applied.seccomp),
-            // Without a file system of the command's own nothing bounds its temporary files.
-            resources: match (applied.limits, applied.namespaces) {
+            // Without a file system of the command's own nothing bounds its temporary files, and without a bound in
+            // its namespace nothing the number of root's processes.
+            resources: match (applied.limits, applied.namespaces && applied.process_bound) {
                 (true, true) => Level::Kernel,
                 (true, false) => Level::Cooperative,
                 (false, _) => Level::None,

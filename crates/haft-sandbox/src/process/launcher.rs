@@ -21,6 +21,7 @@ use super::enforced::Enforced;
 use super::error::{SpawnError, WaitError};
 use super::exit::{Exceeded, Exit};
 use super::frames::Frames;
+use super::hidden::HiddenPlaces;
 use super::missing::missing;
 use super::output::Output;
 use super::zygote::Zygote;
@@ -45,6 +46,7 @@ pub struct Launcher {
     /// Written by whichever call finds no living zygote; calls that come meanwhile wait for that one.
     zygote: Arc<Mutex<Option<Arc<Zygote>>>>,
     survey_cache: SurveyCache,
+    hidden_places: HiddenPlaces,
 }
 
 /// A running command.
@@ -80,6 +82,7 @@ impl Launcher {
             uses_groups: false,
             zygote,
             survey_cache: SurveyCache::default(),
+            hidden_places: HiddenPlaces::default(),
         }
     }
 
@@ -120,6 +123,7 @@ impl Launcher {
             .map_err(|reason| SpawnError::Invalid { program: command.program.clone(), reason })?;
         let offer = self.living_zygote().await?.offer();
         let has_namespaces = offer.namespaces && confinement.mechanisms.namespaces;
+        let confinement = &self.with_hidden_places(confinement).await?;
         let survey = self.survey(&command, confinement, has_namespaces).await?;
         let bounds =
             Bounds { wants_group: self.uses_groups, ..bounds(confinement, survey.as_ref()) };
@@ -158,6 +162,19 @@ impl Launcher {
             ..offer
         };
         Ok(Enforced::by(applied, network))
+    }
+
+    /// Adds where the hidden paths lead to.
+    async fn with_hidden_places(
+        &self,
+        confinement: &Confinement,
+    ) -> Result<Confinement, SpawnError> {
+        let (places, mut confinement) = (self.hidden_places.clone(), confinement.clone());
+        let finding = tokio::task::spawn_blocking(move || {
+            confinement.hidden = places.of(&confinement);
+            confinement
+        });
+        finding.await.map_err(|error| self.failed(io::Error::other(error)))
     }
 
     /// Looks up what is protected. Without anything that is, nothing is looked at.

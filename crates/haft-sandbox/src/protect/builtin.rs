@@ -22,6 +22,8 @@ pub(super) const PATTERNS: &[&str] = &[
     ".git/worktrees/*/commondir",
     // Hooks under the name that the most used installer gives them.
     ".husky/**",
+    // The name that many projects give to the directory that git is told to look for hooks in.
+    ".githooks/**",
     // Shells read these when they start, where the workspace is a home directory or encloses one.
     ".profile",
     ".bashrc",
@@ -51,13 +53,34 @@ pub(super) const PATTERNS: &[&str] = &[
     ".xsession",
     ".xsessionrc",
     ".xinitrc",
+    ".config/nvim/**",
+    ".vim/**",
+    ".emacs",
+    ".emacs.d/**",
+    ".tmux.conf",
+    // On the search path of most shells, before the system's programs.
+    ".local/bin/**",
     ".ssh/**",
     ".gitconfig",
     ".config/git/**",
     // direnv runs it on entering the directory, once it was allowed.
     ".envrc",
+    // mise does the same, with variables, hooks and tasks.
+    "mise.toml",
+    ".mise.toml",
+    // Package managers: what they run before the work of any project, where they fetch from, and with whose password.
+    ".npmrc",
+    ".yarnrc.yml",
+    ".cargo/config",
+    ".cargo/config.toml",
+    // Debuggers run these in the directory that they start in.
+    ".gdbinit",
+    ".lldbinit",
     // Editors: tasks that start with the folder, paths of the programs that they run.
     ".vscode/**",
+    "*.code-workspace",
+    // Commands that an editor runs on this machine and in the container that it makes.
+    ".devcontainer/**",
     ".idea/**",
     ".zed/**",
     ".exrc",
@@ -73,6 +96,10 @@ pub(super) const PATTERNS: &[&str] = &[
     ".cursor/**",
     ".codex/**",
     ".gemini/**",
+    ".windsurf/**",
+    ".kiro/**",
+    ".aider.conf.yml",
+    ".continue/**",
     // Decides what haft itself allows.
     "haft.toml",
 ];

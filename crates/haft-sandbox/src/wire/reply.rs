@@ -11,6 +11,9 @@ pub(crate) const FRAME_HEADER_BYTES: usize = 8;
 /// The longest text in a reply. With it a frame still goes through a socket in one piece.
 const TEXT_BYTES_MAX: usize = 1_024;
 
+/// Where the number of a stage begins in the byte that it shares with the mechanisms.
+const STAGE_SHIFT: u32 = 5;
+
 /// What a helper reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
@@ -48,6 +51,8 @@ pub(crate) struct Applied {
     pub(crate) landlock: bool,
     pub(crate) seccomp: bool,
     pub(crate) limits: bool,
+    /// Whether the number of processes is bounded for every user.
+    pub(crate) process_bound: bool,
 }
 
 /// Why a command was not started.
@@ -108,7 +113,11 @@ impl Reply {
         };
         let number = failure.map_or(number, |failure| failure.errno);
         let stage = failure.map_or(0, |failure| failure.stage.tag());
-        frame([tag, applied.bits() | stage << 4], number, failure.map_or("", |failure| &failure.at))
+        frame(
+            [tag, applied.bits() | stage << STAGE_SHIFT],
+            number,
+            failure.map_or("", |failure| &failure.at),
+        )
     }
 
     /// Returns how many bytes follow a frame's header.
@@ -125,16 +134,16 @@ impl Reply {
         }
         let [tag, flags, a, b, c, d, _, _] = *header;
         let number = i32::from_le_bytes([a, b, c, d]);
-        let applied = Applied::from_bits(flags & 0b1111);
+        let applied = Applied::from_bits(flags & !(u8::MAX << STAGE_SHIFT));
         let failure = || {
-            let stage = Stage::from_tag(flags >> 4)?;
+            let stage = Stage::from_tag(flags >> STAGE_SHIFT)?;
             Ok::<_, io::Error>(Failure {
                 stage,
                 errno: number,
                 at: String::from_utf8_lossy(text).into_owned(),
             })
         };
-        let obstacle = || if flags >> 4 == 0 { Ok(None) } else { failure().map(Some) };
+        let obstacle = || if flags >> STAGE_SHIFT == 0 { Ok(None) } else { failure().map(Some) };
         Ok(match tag {
             0 => Reply::Ready(applied, obstacle()?),
             1 => Reply::Supervising(number),
@@ -155,8 +164,8 @@ impl Reply {
 
 impl Applied {
     fn bits(self) -> u8 {
-        let Applied { namespaces, landlock, seccomp, limits } = self;
-        let bits = [namespaces, landlock, seccomp, limits];
+        let Applied { namespaces, landlock, seccomp, limits, process_bound } = self;
+        let bits = [namespaces, landlock, seccomp, limits, process_bound];
         bits.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit))
     }
 
@@ -167,6 +176,7 @@ impl Applied {
             landlock: is_set(1),
             seccomp: is_set(2),
             limits: is_set(3),
+            process_bound: is_set(4),
         }
     }
 }

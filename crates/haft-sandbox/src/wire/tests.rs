@@ -78,9 +78,9 @@ proptest! {
     }
 
     #[test]
-    fn every_mechanism_is_told_from_the_others(set in any::<[bool; 4]>()) {
-        let [namespaces, landlock, seccomp, limits] = set;
-        let reply = Reply::Started(Applied { namespaces, landlock, seccomp, limits });
+    fn every_mechanism_is_told_from_the_others(set in any::<[bool; 5]>()) {
+        let [namespaces, landlock, seccomp, limits, process_bound] = set;
+        let reply = Reply::Started(Applied { namespaces, landlock, seccomp, limits, process_bound });
         prop_assert_eq!(Reply::decode(&reply.encode()).unwrap(), reply);
     }
 }
@@ -131,7 +131,7 @@ fn unknown_replies_are_refused() {
     for frame in [
         [12, 0, 0, 0, 0, 0, 0, 0].as_slice(),
         &[4, 0, 0, 0, 0, 0, 0, 0],
-        &[4, 0x70, 0, 0, 0, 0, 0, 0],
+        &[4, 0xe0, 0, 0, 0, 0, 0, 0],
         &[9, 0, 0, 0, 0, 0, 1, 0],
         &[9, 0, 0, 0, 0, 0, 0],
         &[6, 0, 2, 0, 0, 0, 0, 0],

@@ -47,7 +47,7 @@ async fn what_is_enforced_is_said() {
         (
             Mechanisms { namespaces: false, ..all },
             Network::Loopback,
-            [Kernel, Kernel, Cooperative, Kernel, Cooperative],
+            [Cooperative, Kernel, Cooperative, Kernel, Cooperative],
         ),
     ];
     for (mechanisms, network, expected) in cases {

@@ -91,7 +91,8 @@ async fn put(
     let ask = Ask {
         call_id: valid.entry().id().to_string(),
         tool: valid.contract().id.clone(),
-        input: beginning(valid.entry().recorded_input()),
+        // The person sees the call itself; the journal holds bodies as size and hash only.
+        input: beginning(&valid.call().input.to_string()),
         accesses: at_most(ASK_LINES_MAX, capable.accesses().iter().map(ToString::to_string)),
         reasons: asked.reasons().map(str::to_owned).collect(),
         always: asked.offered().to_vec(),
@@ -165,7 +166,8 @@ fn unanswered(capable: Capable, asked: &Asked) -> Stop {
             message.push_str(&format!("; to allow it, {}", ways.join(", or ")));
         }
     } else {
-        message.push_str("; what a watchdog asks no rule answers: use a front end that can ask");
+        message.push_str("; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: \
+             reference_watchdog = false)");
     }
     capable.refuse(ErrorCode::PermissionDenied, message)
 }
@@ -173,21 +175,24 @@ fn unanswered(capable: Capable, asked: &Asked) -> Stop {
 fn ways_to_allow(capable: &Capable, asked: &Asked) -> Vec<String> {
     let tool = &capable.valid().contract().id;
     let mut ways = Vec::new();
-    if !asked.lasting.is_empty() {
-        let rules: Vec<String> = asked.lasting.iter().map(as_toml).collect();
-        ways.push(format!("put `permissions = [{}]` into haft.toml", rules.join(", ")));
-    }
     if asked.tool_wide {
         ways.push(format!("start haft with `--allow {tool}`, which allows all that {tool} does"));
+    }
+    if !asked.lasting.is_empty() {
+        let rules: Vec<String> = asked.lasting.iter().map(as_toml).collect();
+        ways.push(format!("put this into haft.toml and run `haft trust`:\n{}", rules.join("\n")));
     }
     ways
 }
 
-/// Writes a rule as an inline table. What JSON escapes in a text, TOML escapes in the same way.
+/// Writes a rule as the manifest has it. What JSON escapes in a text, TOML escapes in the same way.
 fn as_toml(rule: &Rule) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let (permission, pattern) = (quoted(&rule.permission), quoted(&rule.pattern));
-    format!("{{ permission = {permission}, pattern = {pattern}, action = \"{}\" }}", rule.action)
+    let action = rule.action;
+    format!(
+        "[[permissions]]\npermission = {permission}\npattern = {pattern}\naction = \"{action}\""
+    )
 }
 
 fn beginning(input: &str) -> String {

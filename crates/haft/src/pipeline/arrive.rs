@@ -120,11 +120,6 @@ impl Entry {
         &self.tool
     }
 
-    /// Returns the input as the journal holds it.
-    pub(super) fn recorded_input(&self) -> &str {
-        &self.recorded_input
-    }
-
     pub(super) fn effect(&self) -> Effect {
         self.effect
     }

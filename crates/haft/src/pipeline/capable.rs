@@ -90,6 +90,10 @@ impl Ground<'_> {
                     if let Some(place) = place.as_ref().filter(|place| place.display() != path) {
                         record["resolved"] = place.display().into();
                     }
+                    if is_write {
+                        let spellings = self.territory.spellings(path);
+                        spellings.iter().try_for_each(|path| self.sandbox.check_write(path))?;
+                    }
                     let subject = place.and_then(|place| self.territory.subject(&place));
                     accesses.extend(subject.map(|path| self.judged(path, is_write)).transpose()?);
                 }

@@ -60,6 +60,7 @@ pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watche
 pub(super) async fn consult(capable: &Capable, run: &RunState) -> Result<Vec<String>, Objection> {
     let parts = &run.session.shared.parts;
     let mut reasons = Vec::new();
+    let has_hosts = !permit::hosts(capable, &run.session.rules(), run).is_empty();
     for watchdog in &parts.watchdogs {
         let watched = WatchedCall {
             tool: &capable.valid().contract().id,
@@ -67,6 +68,7 @@ pub(super) async fn consult(capable: &Capable, run: &RunState) -> Result<Vec<Str
             accesses: capable.accesses(),
             session: &run.session.id,
             root: parts.roots.workspace(),
+            has_hosts,
         };
         let judged = Contained(Box::pin(async move { watchdog.judge(watched).await }));
         match unless_cancelled(capable, judged).await {

@@ -16,11 +16,15 @@ use crate::sandbox::Confine;
 
 /// Variables that name a directory for temporary files, of which a confined command has its own.
 const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
+/// The ports of a host that is granted by name: those of the web. On others listen mail servers, shells and databases,
+/// which nobody thinks of who grants a host.
+const PORTS: &[u16] = &[80, 443];
 
 /// A command that runs, and what serves it.
 pub(super) struct Started {
     pub(super) process: Process,
     proxy: Option<Proxy>,
+    granted: GrantedHosts,
 }
 
 impl CallShell {
@@ -29,7 +33,8 @@ impl CallShell {
         let parts = &self.environment.shared.parts;
         if parts.sandbox.confine == Confine::UnsafeNever {
             let process = parts.launcher.spawn_unconfined(command).await;
-            return Ok(Started { process: process.map_err(|err| spawn_error(&err))?, proxy: None });
+            let process = process.map_err(|err| spawn_error(&err))?;
+            return Ok(Started { process, proxy: None, granted: self.granted() });
         }
         let network = if parts.allow_network {
             Network::Host
@@ -40,13 +45,17 @@ impl CallShell {
         };
         command.env.retain(|(name, _)| !TEMPORARY.iter().any(|temporary| name == temporary));
         if network == Network::Proxied {
-            command.env.extend(proxy_variables());
+            command.env.extend(proxy_variables(&self.hosts));
         }
         let confinement = parts.sandbox.confinement(self.writable(), network);
         let process = parts.launcher.spawn(command, &confinement).await;
         let mut process = process.map_err(|err| spawn_error(&err))?;
         let proxy = process.take_listener().map(|listener| self.serve(listener)).transpose()?;
-        Ok(Started { process, proxy })
+        Ok(Started { process, proxy, granted: self.granted() })
+    }
+
+    fn granted(&self) -> GrantedHosts {
+        GrantedHosts(Arc::clone(&self.hosts))
     }
 
     /// Returns the directories that the command can change: the roots, and for one that is a linked worktree what git
@@ -66,7 +75,7 @@ impl CallShell {
     }
 
     fn serve(&self, listener: TcpListener) -> Result<Proxy, ToolError> {
-        let admission = Arc::new(GrantedHosts(Arc::clone(&self.hosts)));
+        let admission = Arc::new(self.granted());
         let resolver = Arc::new(SystemResolver);
         Proxy::serve(listener, admission, resolver, Limits::default()).map_err(|err| {
             let message = format!("the proxy to the granted hosts could not be started: {err}");
@@ -85,6 +94,7 @@ impl Started {
             let asked_for = made.admitted + made.refused + made.failed;
             let listed = u64::try_from(made.recorded.len()).unwrap_or(u64::MAX);
             confined.connections_unlisted = asked_for.saturating_sub(listed);
+            let connection = |made| connection(made, &self.granted);
             confined.connections = made.recorded.into_iter().map(connection).collect();
         }
         confined
@@ -95,20 +105,32 @@ impl Started {
 struct GrantedHosts(Arc<HostScope>);
 
 impl Admission for GrantedHosts {
-    fn admits(&self, host: &str, _port: u16) -> Admitted {
+    fn admits(&self, host: &str, port: u16) -> Admitted {
         match self.0.admits(host) {
             None => Admitted::No,
             Some(grant) if grant.as_such => Admitted::AnyAddress,
-            Some(_) => Admitted::ByName,
+            Some(_) if PORTS.contains(&port) => Admitted::ByName,
+            Some(_) => Admitted::No,
         }
     }
 }
 
+impl GrantedHosts {
+    /// Returns whether the host would have been reached at another port.
+    fn refuses_port(&self, host: &str, port: u16) -> bool {
+        self.admits(host, port) == Admitted::No && self.0.admits(host).is_some()
+    }
+}
+
 /// Returns the variables that tell programs where the proxy is, in the spellings that are in use.
-fn proxy_variables() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+///
+/// Names of this machine mean the command's own servers, unless they were granted: then they mean the machine's.
+fn proxy_variables(hosts: &HostScope) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let http = format!("http://127.0.0.1:{PROXY_PORT}");
     let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
-    let own = "localhost,127.0.0.1,::1".to_owned();
+    let own =
+        ["localhost", "127.0.0.1", "::1"].into_iter().filter(|host| hosts.admits(host).is_none());
+    let own = own.collect::<Vec<_>>().join(",");
     let values =
         [("HTTP_PROXY", &http), ("HTTPS_PROXY", &http), ("ALL_PROXY", &socks), ("NO_PROXY", &own)];
     values
@@ -121,9 +143,17 @@ fn proxy_variables() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         .collect()
 }
 
-fn connection(made: proxy::Connection) -> Connection {
+fn connection(made: proxy::Connection, granted: &GrantedHosts) -> Connection {
     let (admitted, detail) = match made.outcome {
         proxy::Outcome::Admitted { address } => (true, address.to_string()),
+        // The proxy knows that it was refused, and not why.
+        proxy::Outcome::Refused { .. } if granted.refuses_port(&made.host, made.port) => {
+            let (host, port) = (&made.host, made.port);
+            let message = format!(
+                "host {host} is granted at the ports 80 and 443, not at {port}: use http or https"
+            );
+            (false, message)
+        }
         proxy::Outcome::Refused { reason } | proxy::Outcome::Failed { reason } => (false, reason),
     };
     Connection { host: made.host, port: made.port, admitted, detail }
@@ -165,5 +195,65 @@ fn enforced(from: &haft_sandbox::Enforced) -> Enforced {
         processes: level(from.processes),
         system_calls: level(from.system_calls),
         resources: level(from.resources),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::{NetRequirement, RequirementSet, ToolId, Variables};
+    use haft_policy::{Capabilities, Conditions, RuleSet};
+
+    use super::*;
+
+    fn granted(hosts: &[&str]) -> GrantedHosts {
+        let variables = Variables::default();
+        let capabilities = |hosts: &[&str]| {
+            let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+            let net = NetRequirement { hosts };
+            let requires = RequirementSet { net, ..RequirementSet::default() };
+            Capabilities::compile(&requires, &variables).unwrap()
+        };
+        let rules = RuleSet::compile([], &variables, Conditions::default()).unwrap();
+        let bash = ToolId::parse("bash").unwrap();
+        let scope = HostScope::of_commands(&bash, &capabilities(&[]), &capabilities(hosts), &rules);
+        GrantedHosts(Arc::new(scope))
+    }
+
+    #[test]
+    fn a_host_by_name_is_granted_at_the_ports_of_the_web() {
+        let granted = granted(&["*.example.org", "localhost", "10.0.0.1"]);
+        let check = |host: &str, port: u16, expect: Admitted, refuses_port: bool| {
+            assert_eq!(granted.admits(host, port), expect, "{host}:{port}");
+            assert_eq!(granted.refuses_port(host, port), refuses_port, "{host}:{port}");
+        };
+        check("a.example.org", 443, Admitted::ByName, false);
+        check("a.example.org", 80, Admitted::ByName, false);
+        check("a.example.org", 22, Admitted::No, true);
+        check("a.example.org", 8080, Admitted::No, true);
+        check("localhost", 5432, Admitted::AnyAddress, false);
+        check("10.0.0.1", 5432, Admitted::AnyAddress, false);
+        check("example.com", 22, Admitted::No, false);
+        check("example.com", 443, Admitted::No, false);
+    }
+
+    #[test]
+    fn a_refused_port_is_said_to_be_one() {
+        let granted = granted(&["example.org"]);
+        let detail = |host: &str, port: u16| {
+            let made = proxy::Connection {
+                host: host.to_owned(),
+                port,
+                protocol: proxy::Protocol::Connect,
+                outcome: proxy::Outcome::Refused { reason: "as the proxy says".to_owned() },
+                sent_bytes: 0,
+                received_bytes: 0,
+            };
+            connection(made, &granted).detail
+        };
+        let expect =
+            "host example.org is granted at the ports 80 and 443, not at 22: use http or https";
+        assert_eq!(detail("example.org", 22), expect);
+        assert_eq!(detail("example.org", 443), "as the proxy says");
+        assert_eq!(detail("example.com", 22), "as the proxy says");
     }
 }

@@ -35,7 +35,7 @@ pub struct ProgramWatchdog {
     pub timeout_ms: u64,
     /// Its environment: exactly this.
     pub environment: Vec<(OsString, OsString)>,
-    /// The directory that it runs in.
+    /// The directory that it runs in: one that no tool can change, since interpreters look for modules there.
     pub directory: PathBuf,
     /// The manifest, as the program is told it.
     pub manifest: Value,

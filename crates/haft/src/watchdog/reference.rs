@@ -5,9 +5,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use haft_contract::{BoxFuture, Command};
-use haft_policy::{Canonical, PathSubject, rough_commands, wrapped_commands};
+use haft_policy::{Canonical, PathSubject, rough_commands, stays_on_loopback, wrapped_commands};
+use serde_json::Value;
 
-use self::table::{COMMAND_RULES, CommandRule, Severity};
+use self::table::{COMMAND_RULES, CommandRule, FETCHES, Severity};
 use super::{Verdict, Watchdog, WatchedCall};
 
 mod table;
@@ -55,6 +56,7 @@ pub struct ReferenceWatchdog;
 /// What a rule was found to say of a command or a file.
 struct Finding {
     severity: Severity,
+    is_download: bool,
     text: String,
 }
 
@@ -66,7 +68,15 @@ impl Watchdog for ReferenceWatchdog {
 
 /// The strictest of what is found decides, and the first of several as strict is named.
 fn verdict(call: &WatchedCall<'_>) -> Verdict {
-    let findings = || call.accesses.iter().filter_map(|access| finding(access, call.root));
+    if let Some(line) = texts(call.input).into_iter().find(|text| is_fork_bomb(text)) {
+        return Verdict::Deny(format!("{} would start processes without end", shown(line)));
+    }
+    // Whoever granted hosts foresaw that something is fetched from them, and from elsewhere nothing can be.
+    let is_foreseen = |finding: &Finding| finding.is_download && call.has_hosts;
+    let findings = || {
+        let found = call.accesses.iter().filter_map(|access| finding(access, call.root));
+        found.filter(|finding| !is_foreseen(finding))
+    };
     let of = |severity| findings().find(move |finding| finding.severity == severity);
     match (of(Severity::Deny), of(Severity::Ask)) {
         (Some(denied), _) => Verdict::Deny(denied.text),
@@ -97,10 +107,10 @@ fn written(path: &PathSubject, root: &Path) -> Option<Finding> {
     };
     Some(if is_denied {
         let text = format!("writing to {shown} would change the machine itself; leave it alone");
-        Finding { severity: Severity::Deny, text }
+        Finding { severity: Severity::Deny, is_download: false, text }
     } else {
         let text = format!("writing to {shown}, which lies outside the workspace root");
-        Finding { severity: Severity::Ask, text }
+        Finding { severity: Severity::Ask, is_download: false, text }
     })
 }
 
@@ -108,24 +118,30 @@ fn of_command(argv: &[String], root: &Path) -> Option<Finding> {
     let found = wrapped_commands(argv).into_iter().filter_map(|words| rule_for(words, root));
     let strictest = found.max_by_key(|rule| rule.severity)?;
     let text = format!("{} {}", shown(&argv.join(" ")), strictest.reason);
-    Some(Finding { severity: strictest.severity, text })
+    Some(Finding { severity: strictest.severity, is_download: strictest.reason == FETCHES, text })
 }
 
 fn of_line(line: &str, root: &Path) -> Option<Finding> {
-    if is_fork_bomb(line) {
-        let text = format!("{} would start processes without end", shown(line));
-        return Some(Finding { severity: Severity::Deny, text });
-    }
     let commands = rough_commands(line);
     let found = commands.iter().filter_map(|words| of_command(words, root));
     found.max_by_key(|finding| finding.severity)
+}
+
+/// Returns the texts of an input that may be a line: the judge tells commands apart, and what a line makes of functions
+/// shows only in the whole of it.
+fn texts(input: &Value) -> Vec<&str> {
+    let named = |name: &str| input.get(name);
+    let args = named("args").and_then(Value::as_array).into_iter().flatten();
+    named("cmd").into_iter().chain(args).filter_map(Value::as_str).collect()
 }
 
 /// Returns the strictest rule that the words match.
 fn rule_for(words: &[String], root: &Path) -> Option<&'static CommandRule> {
     let (program, arguments) = words.split_first()?;
     let matching = COMMAND_RULES.iter().filter(|rule| {
-        rule.programs.contains(&base_name(program)) && rule.when.holds(arguments, root)
+        rule.programs.contains(&base_name(program))
+            && rule.when.holds(arguments, root)
+            && !(rule.reason == FETCHES && stays_on_loopback(program, arguments))
     });
     matching.max_by_key(|rule| rule.severity)
 }

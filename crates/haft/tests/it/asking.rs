@@ -272,12 +272,27 @@ async fn where_nobody_can_be_asked_the_message_says_what_would_allow_the_call() 
     };
     let counter = Counter::default();
     let setting = || asking(&counter, Arc::new(Headless));
-    check(setting(), "git log -n 1", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log -n 1": no rule matches, and then the answer is ask; the rule `allow run "git log -n 1"` would allow it; to allow it, put `permissions = [{ permission = "run", pattern = "git log *", action = "allow" }]` into haft.toml, or start haft with `--allow run`, which allows all that run does"#]]).await;
-    check(setting(), "echo \"a\\b\"", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "echo \"a\\b\"": no rule matches, and then the answer is ask; the rule `allow run "echo \"a[\\]b\""` would allow it; to allow it, put `permissions = [{ permission = "run", pattern = "echo \"a[\\]b\" $", action = "allow" }]` into haft.toml, or start haft with `--allow run`, which allows all that run does"#]]).await;
+    check(setting(), "git log -n 1", expect![[r#"
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log -n 1": no rule matches, and then the answer is ask; the rule `allow run "git log -n 1"` would allow it; to allow it, start haft with `--allow run`, which allows all that run does, or put this into haft.toml and run `haft trust`:
+        [[permissions]]
+        permission = "run"
+        pattern = "git log *"
+        action = "allow""#]]).await;
+    check(setting(), "echo \"a\\b\"", expect![[r#"
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "echo \"a\\b\"": no rule matches, and then the answer is ask; the rule `allow run "echo \"a[\\]b\""` would allow it; to allow it, start haft with `--allow run`, which allows all that run does, or put this into haft.toml and run `haft trust`:
+        [[permissions]]
+        permission = "run"
+        pattern = "echo \"a[\\]b\" $"
+        action = "allow""#]]).await;
     check(setting(), "? ls | wc", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the rule `allow run "*"` would allow it; to allow it, start haft with `--allow run`, which allows all that run does"#]]).await;
     let watched = Setting { watchdogs: vec![Arc::new(Wary)], ..setting() };
-    check(watched, "git log", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; what a watchdog asks no rule answers: use a front end that can ask"#]]).await;
-    check(asking(&counter, Scripted::new(Answer::Nobody)), "git log", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; to allow it, put `permissions = [{ permission = "run", pattern = "git log *", action = "allow" }]` into haft.toml, or start haft with `--allow run`, which allows all that run does"#]]).await;
+    check(watched, "git log", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"#]]).await;
+    check(asking(&counter, Scripted::new(Answer::Nobody)), "git log", expect![[r#"
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; to allow it, start haft with `--allow run`, which allows all that run does, or put this into haft.toml and run `haft trust`:
+        [[permissions]]
+        permission = "run"
+        pattern = "git log *"
+        action = "allow""#]]).await;
     check(asking(&counter, Scripted::new(Answer::Reject)), "git log", expect![[r#"PERMISSION_DENIED: the user rejected the call (run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it)"#]]).await;
     assert_eq!(counter.count(), 0);
 }

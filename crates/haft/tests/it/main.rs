@@ -5,6 +5,7 @@ mod asking;
 mod bounds;
 mod execution;
 mod journal;
+mod protected;
 mod refusals;
 mod stage;
 mod truncation;

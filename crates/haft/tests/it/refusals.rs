@@ -184,7 +184,7 @@ async fn without_a_rule_and_without_anybody_to_ask_a_call_is_denied() {
     let stage = Stage::new(setting).await;
     expect![[r#"
         {
-          "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it; to allow it, put `permissions = [{ permission = \"mail\", pattern = \"*\", action = \"allow\" }]` into haft.toml, or start haft with `--allow mail`, which allows all that mail does",
+          "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it; to allow it, start haft with `--allow mail`, which allows all that mail does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"mail\"\npattern = \"*\"\naction = \"allow\"",
           "metadata": {
             "call_id": "r1/main/0/1/1",
             "code": "PERMISSION_DENIED"

@@ -82,7 +82,7 @@ async fn answers() {
         expect!["WATCHDOG_DENIED: the watchdog /bin/sh denies it"],
     )
     .await;
-    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: nobody can be asked here, so the call is denied: is it time?; what a watchdog asks no rule answers: use a front end that can ask"]).await;
+    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: nobody can be asked here, so the call is denied: is it time?; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"]).await;
 }
 
 #[tokio::test]
@@ -142,6 +142,7 @@ async fn a_program_that_nobody_waits_for_any_longer_is_killed_with_what_it_start
         accesses: &[],
         session: "s1",
         root: place.path(),
+        has_hosts: false,
     };
     let file = place.path().join("pid");
     tokio::select! {
@@ -248,6 +249,6 @@ async fn the_built_in_watchdog_denies_and_asks() {
         expect.assert_eq(&judged(ReferenceWatchdog, text).await);
     };
     check("git status", expect!["none: done"]).await;
-    check("sudo ls", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask"#]]).await;
+    check("sudo ls", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"#]]).await;
     check("rm -rf /", expect![[r#"WATCHDOG_DENIED: "rm -rf /" would destroy or change the machine itself; leave it alone"#]]).await;
 }

@@ -25,12 +25,12 @@ pub(super) struct Program {
 }
 
 /// Returns those of the programs that are on PATH.
-pub(super) fn programs(path: &OsStr, places: &Places) -> Vec<Program> {
+pub(super) fn programs(path: &OsStr, places: &Places, roots: &[PathBuf]) -> Vec<Program> {
     let directories: Vec<PathBuf> = std::env::split_paths(path).collect();
     let find = |name: &&'static str| {
         let candidates = directories.iter().map(|directory| directory.join(name));
         let path = candidates.into_iter().find(|path| is_executable(path))?;
-        let visible = path.canonicalize().is_ok_and(|program| is_visible(&program, places));
+        let visible = path.canonicalize().is_ok_and(|program| is_visible(&program, places, roots));
         Some(Program { name, path, visible })
     };
     NAMES.iter().filter_map(find).collect()
@@ -41,10 +41,10 @@ fn is_executable(path: &Path) -> bool {
     metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-fn is_visible(program: &Path, places: &Places) -> bool {
+fn is_visible(program: &Path, places: &Places, roots: &[PathBuf]) -> bool {
     let holds =
         |place: &PathBuf| program.starts_with(place.canonicalize().as_ref().unwrap_or(place));
-    places.readable.iter().any(holds)
+    places.readable.iter().chain(roots).any(holds)
         && !places.hidden.iter().any(|place| program.starts_with(place))
 }
 
@@ -67,14 +67,17 @@ mod tests {
         make("two/bin/git", 0o755);
         make("elsewhere/node", 0o755);
         make("two/bin/jq", 0o755);
+        make("root/bin/make", 0o755);
         std::os::unix::fs::symlink(base.join("elsewhere/node"), base.join("one/bin/node")).unwrap();
-        let path = std::env::join_paths([base.join("one/bin"), base.join("two/bin")]).unwrap();
+        let path =
+            std::env::join_paths(["one/bin", "two/bin", "root/bin"].map(|path| base.join(path)));
+        let path = path.unwrap();
         let places = Places {
             readable: vec![base.join("one"), base.join("two")],
             hidden: vec![base.join("two/bin/jq")],
             ..Places::default()
         };
-        let found = programs(&path, &places);
+        let found = programs(&path, &places, &[base.join("root")]);
         let found: Vec<(&str, &Path, bool)> = found
             .iter()
             .map(|program| {
@@ -84,6 +87,7 @@ mod tests {
         let expect = [
             ("git", Path::new("two/bin/git"), true),
             ("jq", Path::new("two/bin/jq"), false),
+            ("make", Path::new("root/bin/make"), true),
             ("node", Path::new("one/bin/node"), false),
         ];
         assert_eq!(found, expect);

@@ -8,17 +8,25 @@ use std::process::Command;
 
 use expect_test::{Expect, expect};
 
-use super::{FilterOptions, Filters, Ipc, Memfd, Sockets};
+use super::{FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
 use crate::confine::landlock::{self, PathAccess, PathRule};
 use crate::confine::{capabilities, limits};
 use crate::confinement::Resources;
 
 /// The tightest options with which a command can run.
-const TIGHT: FilterOptions =
-    FilterOptions { sockets: Sockets::None, memfd: Memfd::Denied, ipc: Ipc::Denied };
+const TIGHT: FilterOptions = FilterOptions {
+    sockets: Sockets::None,
+    memfd: Memfd::Denied,
+    ipc: Ipc::Denied,
+    neighbours: Neighbours::Everyone,
+};
 
-const LOOSE: FilterOptions =
-    FilterOptions { sockets: Sockets::All, memfd: Memfd::Allowed, ipc: Ipc::Allowed };
+const LOOSE: FilterOptions = FilterOptions {
+    sockets: Sockets::All,
+    memfd: Memfd::Allowed,
+    ipc: Ipc::Allowed,
+    neighbours: Neighbours::Own,
+};
 
 /// Returns what a script writes under all layers, and how it ended.
 fn run(options: FilterOptions, script: &str) -> String {

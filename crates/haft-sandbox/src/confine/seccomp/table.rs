@@ -3,7 +3,7 @@
 
 use libc::c_long;
 
-use super::{FilterOptions, Ipc, Memfd, Sockets};
+use super::{FilterOptions, Ipc, Memfd, Neighbours, Sockets};
 
 /// Where the program goes on for a system call that is in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,20 @@ pub(super) enum Verdict {
     NotPermitted,
     /// Answered as by a kernel that has no such call, so that programs fall back on another.
     Absent,
+    /// Answered as by a file system that does not have it, which programs that copy files expect.
+    Unsupported,
+    /// Refused if the second argument, a mode, lends rights.
+    SecondIsMode,
+    /// Refused if the third argument, a mode, lends rights.
+    ThirdIsMode,
+    /// Refused if the first argument names another process.
+    FirstIsProcess,
+    /// Refused if it changes the limits of another process.
+    Limits,
+    /// Refused if it changes another priority than the caller's.
+    Priority,
+    /// The same for input and output.
+    IoPriority,
     /// Refused if it makes a namespace.
     Clone,
     /// Refused if it feeds a terminal.
@@ -31,6 +45,9 @@ const STATMOUNT: c_long = 457;
 const LISTMOUNT: c_long = 458;
 const OPEN_TREE_ATTR: c_long = 467;
 const LISTNS: c_long = 470;
+const FCHMODAT2: c_long = 452;
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
 
 /// Refused always.
 const NOT_PERMITTED: &[c_long] = &[
@@ -148,6 +165,40 @@ const IPC: &[c_long] = &[
     libc::SYS_mq_unlink,
 ];
 
+/// Modes of files. What is made by opening it is left, since its mode can be in memory.
+const MODES: &[(c_long, Verdict)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, Verdict::SecondIsMode),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, Verdict::SecondIsMode),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, Verdict::SecondIsMode),
+    (libc::SYS_fchmod, Verdict::SecondIsMode),
+    (libc::SYS_fchmodat, Verdict::ThirdIsMode),
+    (FCHMODAT2, Verdict::ThirdIsMode),
+    (libc::SYS_mknodat, Verdict::ThirdIsMode),
+];
+
+/// What could be done to processes that are not the command's, and to files that were not granted: Landlock has no
+/// right for attributes.
+const TOWARDS_NEIGHBOURS: &[(c_long, Verdict)] = &[
+    (libc::SYS_prlimit64, Verdict::Limits),
+    (libc::SYS_setpriority, Verdict::Priority),
+    (libc::SYS_ioprio_set, Verdict::IoPriority),
+    (libc::SYS_sched_setparam, Verdict::FirstIsProcess),
+    (libc::SYS_sched_setscheduler, Verdict::FirstIsProcess),
+    (libc::SYS_sched_setattr, Verdict::FirstIsProcess),
+    (libc::SYS_sched_setaffinity, Verdict::FirstIsProcess),
+    (libc::SYS_setxattr, Verdict::Unsupported),
+    (libc::SYS_lsetxattr, Verdict::Unsupported),
+    (libc::SYS_fsetxattr, Verdict::Unsupported),
+    (SETXATTRAT, Verdict::Unsupported),
+    (libc::SYS_removexattr, Verdict::Unsupported),
+    (libc::SYS_lremovexattr, Verdict::Unsupported),
+    (libc::SYS_fremovexattr, Verdict::Unsupported),
+    (REMOVEXATTRAT, Verdict::Unsupported),
+];
+
 /// Returns the rows for these options, in the order of their numbers.
 pub(super) fn rows(options: FilterOptions) -> Vec<(c_long, Verdict)> {
     let mut rows = vec![
@@ -162,6 +213,11 @@ pub(super) fn rows(options: FilterOptions) -> Vec<(c_long, Verdict)> {
     ];
     rows.extend(NOT_PERMITTED.iter().map(|number| (*number, Verdict::NotPermitted)));
     rows.extend(ABSENT.iter().map(|number| (*number, Verdict::Absent)));
+    rows.extend(MODES);
+    match options.neighbours {
+        Neighbours::Own => {}
+        Neighbours::Everyone => rows.extend(TOWARDS_NEIGHBOURS),
+    }
     match options.memfd {
         Memfd::Allowed => {}
         Memfd::Denied => rows.push((libc::SYS_memfd_create, Verdict::Absent)),

@@ -10,13 +10,21 @@ use proptest::prelude::*;
 use rustix::thread::set_no_new_privs;
 
 use super::table::{self, Verdict};
-use super::{ARCHITECTURE_HERE, FilterOptions, Filters, Ipc, Memfd, Sockets};
+use super::{ARCHITECTURE_HERE, FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
 use crate::kernel::trial;
 
-const LOOSE: FilterOptions =
-    FilterOptions { sockets: Sockets::All, memfd: Memfd::Allowed, ipc: Ipc::Allowed };
-const TIGHT: FilterOptions =
-    FilterOptions { sockets: Sockets::None, memfd: Memfd::Denied, ipc: Ipc::Denied };
+const LOOSE: FilterOptions = FilterOptions {
+    sockets: Sockets::All,
+    memfd: Memfd::Allowed,
+    ipc: Ipc::Allowed,
+    neighbours: Neighbours::Own,
+};
+const TIGHT: FilterOptions = FilterOptions {
+    sockets: Sockets::None,
+    memfd: Memfd::Denied,
+    ipc: Ipc::Denied,
+    neighbours: Neighbours::Everyone,
+};
 
 const SMALL: FilterOptions = FilterOptions { ipc: Ipc::Small, ..LOOSE };
 
@@ -88,6 +96,13 @@ fn expected(options: FilterOptions, call: &Call) -> u32 {
         None => libc::SECCOMP_RET_ALLOW,
         Some(Verdict::NotPermitted) => refuse(libc::EPERM),
         Some(Verdict::Absent) => refuse(libc::ENOSYS),
+        Some(Verdict::Unsupported) => refuse(libc::EOPNOTSUPP),
+        Some(Verdict::SecondIsMode) => allow_if(second & 0o6000 == 0, libc::EPERM),
+        Some(Verdict::ThirdIsMode) => allow_if(third & 0o6000 == 0, libc::EPERM),
+        Some(Verdict::FirstIsProcess) => allow_if(first == 0, libc::EPERM),
+        Some(Verdict::Limits) => allow_if(call.args[2] == 0 || first == 0, libc::EPERM),
+        Some(Verdict::Priority) => allow_if((first, second) == (0, 0), libc::EPERM),
+        Some(Verdict::IoPriority) => allow_if((first, second) == (1, 0), libc::EPERM),
         Some(Verdict::Clone) => allow_if(first & 0x7e02_0000 == 0, libc::EPERM),
         Some(Verdict::Ioctl) => allow_if(![0x5412, 0x541c, 0x5423].contains(&second), libc::EPERM),
         Some(Verdict::Personality) => allow_if(first == 0 || first == -1, libc::EPERM),
@@ -113,7 +128,9 @@ fn any_call() -> impl Strategy<Value = Call> {
     ];
     let looked_at: Vec<u32> = table::rows(TIGHT)
         .iter()
-        .filter(|(_, verdict)| !matches!(verdict, Verdict::Absent | Verdict::NotPermitted))
+        .filter(|(_, verdict)| {
+            !matches!(verdict, Verdict::Absent | Verdict::NotPermitted | Verdict::Unsupported)
+        })
         .map(|(number, _)| u32::try_from(*number).unwrap())
         .chain([libc::SYS_socket, libc::SYS_shmget].map(|number| u32::try_from(number).unwrap()))
         .collect();
@@ -124,6 +141,7 @@ fn any_call() -> impl Strategy<Value = Call> {
         1 => (0_u32..520).prop_map(|number| number | 0x4000_0000),
     ];
     let argument = prop_oneof![
+        2 => Just(0),
         8 => 0_u64..60,
         1 => proptest::sample::select(vec![0x5412, 0x541c, 0x5423, 65_536, 65_537, 0xffff_ffff, 0x1_0000_0000]),
         1 => (0_u32..64).prop_map(|bit| 1 << bit),
@@ -308,6 +326,62 @@ fn options_take_more_away() {
             a file in memory: Function not implemented (os error 38)
             a semaphore: Function not implemented (os error 38)
         "#]],
+    );
+}
+
+/// None of the calls gets as far as changing anything: their paths are null, and their descriptors not open.
+#[test]
+fn modes_that_lend_rights_are_refused() {
+    check(
+        LOOSE,
+        &[
+            ("an ordinary mode", libc::SYS_fchmod, [-1, 0o1777, 0]),
+            ("the owner's rights", libc::SYS_fchmod, [-1, 0o4755, 0]),
+            ("the group's rights", libc::SYS_fchmodat, [-1, 0, 0o2755]),
+            ("with flags", 452, [-1, 0, 0o4755]),
+            ("with flags, ordinary", 452, [-1, 0, 0o755]),
+            ("a new file", libc::SYS_mknodat, [-1, 0, 0o104_755]),
+        ],
+        expect![[r#"
+            an ordinary mode: Bad file descriptor (os error 9)
+            the owner's rights: Operation not permitted (os error 1)
+            the group's rights: Operation not permitted (os error 1)
+            with flags: Operation not permitted (os error 1)
+            with flags, ordinary: Bad address (os error 14)
+            a new file: Operation not permitted (os error 1)
+        "#]],
+    );
+}
+
+#[test]
+fn without_namespaces_other_processes_are_left_alone() {
+    let calls = [
+        ("limits of another", libc::SYS_prlimit64, [1, 7, 8]),
+        ("asking for limits", libc::SYS_prlimit64, [0, 7, 0]),
+        ("own limits, badly", libc::SYS_prlimit64, [0, 7, 8]),
+        ("priority of another", libc::SYS_setpriority, [0, 1, 0]),
+        ("own priority", libc::SYS_setpriority, [0, 0, 19]),
+        ("priority of a user", libc::SYS_setpriority, [2, 0, 19]),
+        ("order of another's files", libc::SYS_ioprio_set, [1, 1, 0]),
+        ("order of own files", libc::SYS_ioprio_set, [1, 0, 0]),
+        ("processors of another", libc::SYS_sched_setaffinity, [1, 8, 8]),
+        ("attributes", libc::SYS_setxattr, [0, 0, 0]),
+    ];
+    check(
+        TIGHT,
+        &calls,
+        expect![[r#"
+        limits of another: Operation not permitted (os error 1)
+        asking for limits: done
+        own limits, badly: Bad address (os error 14)
+        priority of another: Operation not permitted (os error 1)
+        own priority: done
+        priority of a user: Operation not permitted (os error 1)
+        order of another's files: Operation not permitted (os error 1)
+        order of own files: done
+        processors of another: Operation not permitted (os error 1)
+        attributes: Operation not supported (os error 95)
+    "#]],
     );
 }
 

@@ -113,6 +113,33 @@ fn pins_lie_upon_what_they_pin() {
 }
 
 #[test]
+fn what_leads_to_something_hidden_or_read_only_is_anchored() {
+    check(
+        |bounds| {
+            bounds.writable = vec!["/w".into(), "/w/a/b".into()];
+            bounds.hidden = vec!["/w/a/b/c/secret".into(), "/w/a/other".into(), "/x/y/z".into()];
+            bounds.readable = vec!["/w/lib/vendor".into()];
+        },
+        &expect![[r#"
+            /tmp Temporary("tmp")
+            /w Writable
+            /dev/shm Temporary("shm")
+            /home/me Temporary("home")
+            /var/tmp Temporary("var-tmp")
+            /w/a Anchored
+            /w/lib Anchored
+            /w/a/b Writable
+            /w/a/b Anchored
+            /w/a/other Hidden
+            /w/lib/vendor Readable
+            /x/y/z Hidden
+            /w/a/b/c Anchored
+            /w/a/b/c/secret Hidden
+        "#]],
+    );
+}
+
+#[test]
 fn a_home_at_the_top_is_left_out() {
     check(
         |bounds| bounds.home = "/".into(),

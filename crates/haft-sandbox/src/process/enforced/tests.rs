@@ -5,11 +5,18 @@ use expect_test::{Expect, expect};
 use super::*;
 
 fn check(network: Network, expect: &Expect) {
-    let all = Applied { namespaces: true, landlock: true, seccomp: true, limits: true };
+    let all = Applied {
+        namespaces: true,
+        landlock: true,
+        seccomp: true,
+        limits: true,
+        process_bound: true,
+    };
     let cases = [
         ("all", all),
         ("no landlock", Applied { landlock: false, ..all }),
         ("no namespaces", Applied { namespaces: false, ..all }),
+        ("no bound on processes", Applied { process_bound: false, ..all }),
         ("no seccomp", Applied { seccomp: false, ..all }),
         ("landlock alone", Applied { landlock: true, ..Applied::default() }),
         ("seccomp alone", Applied { seccomp: true, ..Applied::default() }),
@@ -30,26 +37,28 @@ fn with_a_network_of_its_own() {
     check(
         Network::Loopback,
         &expect![[r#"
-        all: Kernel Kernel Kernel Kernel Kernel
-        no landlock: Kernel Kernel Kernel Kernel Kernel
-        no namespaces: Kernel Kernel Cooperative Kernel Cooperative
-        no seccomp: Kernel Kernel Kernel None Kernel
-        landlock alone: Kernel None Cooperative None None
-        seccomp alone: None Kernel Cooperative Kernel None
-        nothing: None None Cooperative None None
-    "#]],
+            all: Kernel Kernel Kernel Kernel Kernel
+            no landlock: Kernel Kernel Kernel Kernel Kernel
+            no namespaces: Cooperative Kernel Cooperative Kernel Cooperative
+            no bound on processes: Kernel Kernel Kernel Kernel Cooperative
+            no seccomp: Kernel Kernel Kernel None Kernel
+            landlock alone: Cooperative None Cooperative None None
+            seccomp alone: None Kernel Cooperative Kernel None
+            nothing: None None Cooperative None None
+        "#]],
     );
     check(
         Network::Proxied,
         &expect![[r#"
-        all: Kernel Kernel Kernel Kernel Kernel
-        no landlock: Kernel Kernel Kernel Kernel Kernel
-        no namespaces: Kernel Kernel Cooperative Kernel Cooperative
-        no seccomp: Kernel Kernel Kernel None Kernel
-        landlock alone: Kernel None Cooperative None None
-        seccomp alone: None Kernel Cooperative Kernel None
-        nothing: None None Cooperative None None
-    "#]],
+            all: Kernel Kernel Kernel Kernel Kernel
+            no landlock: Kernel Kernel Kernel Kernel Kernel
+            no namespaces: Cooperative Kernel Cooperative Kernel Cooperative
+            no bound on processes: Kernel Kernel Kernel Kernel Cooperative
+            no seccomp: Kernel Kernel Kernel None Kernel
+            landlock alone: Cooperative None Cooperative None None
+            seccomp alone: None Kernel Cooperative Kernel None
+            nothing: None None Cooperative None None
+        "#]],
     );
 }
 
@@ -58,13 +67,14 @@ fn with_the_network_of_the_host() {
     check(
         Network::Host,
         &expect![[r#"
-        all: Kernel None Kernel Kernel Kernel
-        no landlock: Kernel None Kernel Kernel Kernel
-        no namespaces: Kernel None Cooperative Kernel Cooperative
-        no seccomp: Kernel None Kernel None Kernel
-        landlock alone: Kernel None Cooperative None None
-        seccomp alone: None None Cooperative Kernel None
-        nothing: None None Cooperative None None
-    "#]],
+            all: Kernel None Kernel Kernel Kernel
+            no landlock: Kernel None Kernel Kernel Kernel
+            no namespaces: Cooperative None Cooperative Kernel Cooperative
+            no bound on processes: Kernel None Kernel Kernel Cooperative
+            no seccomp: Kernel None Kernel None Kernel
+            landlock alone: Cooperative None Cooperative None None
+            seccomp alone: None None Cooperative Kernel None
+            nothing: None None Cooperative None None
+        "#]],
     );
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::directory::{Identity, Listed, Moment, State};
+use super::elders::OpenSurveys;
 use crate::protect::ProtectedNames;
 
 /// How long before it is read a directory must have been left alone, for its times to say so if it changes afterwards.
@@ -34,6 +35,7 @@ pub struct SurveyCache {
     /// one another.
     known: Arc<RwLock<HashMap<ProtectedNames, Directories>>>,
     contents: Arc<RwLock<HashMap<State, Arc<[u8]>>>>,
+    open: OpenSurveys,
 }
 
 /// What is known of directories, for one set of names.
@@ -87,6 +89,11 @@ impl SurveyCache {
             directories.clear();
         }
         directories.extend(fresh);
+    }
+
+    /// Returns the surveys that share this and are not over.
+    pub(super) fn open_surveys(&self) -> &OpenSurveys {
+        &self.open
     }
 
     /// Returns the content of a file in this state, if it is known.

@@ -143,7 +143,9 @@ impl<'a> Conclusion<'a> {
             Kind::Directory => self.standing_of_directory(entry, same_place, same_file),
             Kind::Symlink => {
                 let is_alike = |before: &Entry| before.target == entry.target;
-                let is_there = same_file.is_some_and(is_alike) || same_place.is_some_and(is_alike);
+                let is_there = same_file.is_some_and(is_alike)
+                    || same_place.is_some_and(is_alike)
+                    || self.survey.elders.had(entry);
                 if is_there { Standing::Held } else { Standing::New(same_place) }
             }
             Kind::File | Kind::Other => match same_file {
@@ -248,7 +250,8 @@ impl<'a> Conclusion<'a> {
     }
 
     fn restore(&mut self, before: &Entry) {
-        if self.there.contains(&before.state) {
+        // What another command may have planted is not put back, since its own conclusion takes it away.
+        if self.there.contains(&before.state) || !self.survey.elders.vouch_for(before) {
             return;
         }
         let Some((index, relative)) = beneath(&self.survey.roots, &before.path) else { return };

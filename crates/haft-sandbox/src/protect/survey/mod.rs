@@ -5,6 +5,7 @@ mod cache;
 mod conclude;
 mod copies;
 mod directory;
+mod elders;
 mod judge;
 mod look;
 mod other_names;
@@ -15,12 +16,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::report::{self, Means, Pin, SurveyError, Undone};
 pub use cache::SurveyCache;
 pub(super) use directory::{BUFFER_BYTES, Kind, Listed, State, Unlocked, open_beneath, read_names};
 
 use self::copies::Copies;
+use self::elders::Elders;
 use self::look::{Bounds, Links, Look, OpenRoot, Scope};
 use super::ProtectedNames;
 
@@ -42,7 +45,8 @@ pub struct Survey {
     cache: SurveyCache,
     means: Means,
     bounds: Bounds,
-    before: Look,
+    before: Arc<Look>,
+    elders: Elders,
     copies: Copies,
     pins: Vec<Pin>,
 }
@@ -73,6 +77,7 @@ impl Survey {
     ) -> io::Result<Survey> {
         let (roots, names, cache) = (open_roots(roots)?, names.clone(), cache.clone());
         let scope = Scope { roots: &roots, names: &names, cache: &cache, bounds };
+        let beginning = cache.open_surveys().begin(&roots);
         let mut before = Look::take(scope, Links::All);
         if let Some(problem) = before.problem.take() {
             return Err(problem.into());
@@ -82,7 +87,9 @@ impl Survey {
         let pins = pins::choose(&roots, &before, other_names, means.holding);
         // Directories that their owner shut are shut again while the command runs.
         before.lock();
-        Ok(Survey { roots, names, cache, means, bounds, before, copies, pins })
+        let before = Arc::new(before);
+        let elders = cache.open_surveys().open(&beginning, Arc::clone(&before));
+        Ok(Survey { roots, names, cache, means, bounds, before, elders, copies, pins })
     }
 
     /// Returns what has to be held while the command runs, each before what is beneath it.

@@ -126,6 +126,50 @@ async fn hidden_directories_and_files_are_empty() {
 }
 
 #[tokio::test]
+async fn directories_around_hidden_places_stay_where_they_are() {
+    let script = "mv .config c2; mv .config/deep .config/d2; cat c2/gh/token c2/deep/er/key .config/d2/er/key 2>/dev/null; \
+                  echo x > .config/new && mv .config/new moved && cat moved";
+    let fixture = Fixture::new();
+    for directory in [".config/gh", ".config/deep/er"] {
+        fs::create_dir_all(fixture.path(directory)).unwrap();
+    }
+    fs::write(fixture.path(".config/gh/token"), "secret\n").unwrap();
+    fs::write(fixture.path(".config/deep/er/key"), "secret\n").unwrap();
+    let mut confinement = fixture.confinement();
+    confinement.hidden = vec![fixture.path(".config/gh"), fixture.path(".config/deep/er/key")];
+    for _ in 0..2 {
+        let (output, _) = fixture.run_confined(&confinement, script).await;
+        let expected = "mv: cannot move '.config' to 'c2': Device or resource busy\n\
+                        mv: cannot move '.config/deep' to '.config/d2': Device or resource busy\nx\n";
+        assert_eq!(output, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_a_hidden_link_leads_to_is_hidden_for_every_command() {
+    for mechanisms in [Mechanisms::ALL, Mechanisms { namespaces: false, ..Mechanisms::ALL }] {
+        let fixture = Fixture::new();
+        fs::create_dir_all(fixture.path("dot/config/gh")).unwrap();
+        fs::create_dir_all(fixture.path("dotssh")).unwrap();
+        fs::write(fixture.path("dot/config/gh/token"), "secret\n").unwrap();
+        fs::write(fixture.path("dotssh/key"), "secret\n").unwrap();
+        symlink("dot/config", fixture.path(".config")).unwrap();
+        symlink("dotssh", fixture.path(".ssh")).unwrap();
+        symlink("circle", fixture.path("circle")).unwrap();
+        symlink(".", fixture.path(".gnupg")).unwrap();
+        let hidden = [".config/gh", ".ssh", "circle", ".gnupg"].map(|name| fixture.path(name));
+        let confinement =
+            Confinement { hidden: hidden.to_vec(), mechanisms, ..fixture.confinement() };
+        let script = "cat dot/config/gh/token dotssh/key .ssh/key 2>/dev/null; rm .ssh .config; \
+                      mv dot other; mv dotssh ssh; cat other/config/gh/token ssh/key; true";
+        for _ in 0..2 {
+            let (output, _) = fixture.run_confined(&confinement, script).await;
+            assert!(!output.contains("secret"), "{mechanisms:?}: {output}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_granted_in_a_hidden_directory_is_there() {
     check_with(
         "ls -A h; cat h/open/file; touch h/x || true",

@@ -104,7 +104,7 @@ impl When {
 
 const DESTROYS: &str = "would destroy or change the machine itself; leave it alone";
 const STOPS: &str = "would stop the machine or everything on it; leave it running";
-const FETCHES: &str = "fetches things from elsewhere";
+pub(super) const FETCHES: &str = "fetches things from elsewhere";
 const PRIVILEGED: &str = "uses or changes rights beyond those of this user";
 
 /// The rules. Their order has no meaning.

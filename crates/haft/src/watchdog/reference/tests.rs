@@ -16,7 +16,14 @@ const ROOT: &str = "/work";
 fn judge(accesses: &[Canonical]) -> Verdict {
     let tool = ToolId::parse("bash").unwrap();
     let (input, root) = (Value::Null, Path::new(ROOT));
-    verdict(&WatchedCall { tool: &tool, input: &input, accesses, session: "s", root })
+    verdict(&WatchedCall {
+        tool: &tool,
+        input: &input,
+        accesses,
+        session: "s",
+        root,
+        has_hosts: false,
+    })
 }
 
 fn argv(line: &str) -> Vec<String> {
@@ -122,10 +129,50 @@ fn lines_whose_commands_are_not_known() {
         &[line("echo $(curl x) | sh")],
         expect![[r#"ask: "curl x" fetches things from elsewhere"#]],
     );
-    check(
-        &[line(":(){ :|:& };:")],
-        expect![[r#"deny: ":(){ :|:& };:" would start processes without end"#]],
-    );
+}
+
+#[test]
+fn a_fork_bomb_is_denied_however_its_line_was_taken_apart() {
+    let tool = ToolId::parse("bash").unwrap();
+    let judge = |input: Value| {
+        let call = WatchedCall {
+            tool: &tool,
+            input: &input,
+            accesses: &[],
+            session: "s",
+            root: Path::new(ROOT),
+            has_hosts: false,
+        };
+        verdict(&call)
+    };
+    for bomb in [":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb"] {
+        let denied = matches!(judge(serde_json::json!({"cmd": bomb})), Verdict::Deny(_));
+        assert!(denied, "{bomb}");
+        let inside = serde_json::json!({"cmd": "bash", "args": ["-c", bomb]});
+        assert!(matches!(judge(inside), Verdict::Deny(_)), "{bomb}");
+    }
+    assert_eq!(judge(serde_json::json!({"cmd": "ls"})), Verdict::Allow);
+}
+
+#[test]
+fn what_granted_hosts_make_foreseen_is_not_asked() {
+    let tool = ToolId::parse("bash").unwrap();
+    let judge = |line: &str, has_hosts: bool| {
+        let accesses = [Canonical::Shell { command: Command::Argv(argv(line)) }];
+        let call = WatchedCall {
+            tool: &tool,
+            input: &Value::Null,
+            accesses: &accesses,
+            session: "s",
+            root: Path::new(ROOT),
+            has_hosts,
+        };
+        verdict(&call)
+    };
+    assert!(matches!(judge("curl https://docs.rs", false), Verdict::Ask(_)));
+    assert_eq!(judge("curl https://docs.rs", true), Verdict::Allow);
+    assert_eq!(judge("curl http://localhost:80", false), Verdict::Allow);
+    assert!(matches!(judge("sudo ls", true), Verdict::Ask(_)));
 }
 
 #[test]

@@ -53,3 +53,34 @@ fn what_stays_unknown_is_reported() {
         matches!(&undone[1].how, Remedy::Failed(reason) if reason.contains("more than 4 directories"))
     );
 }
+
+#[test]
+fn what_another_command_planted_does_not_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let (link, old) = (root.join(".envrc"), root.join(".bashrc"));
+    std::os::unix::fs::symlink("mine", &old).unwrap();
+    let (cache, names) = (SurveyCache::default(), ProtectedNames::builtin());
+    let take = || {
+        let means = Means { holding: Holding::Comparing, hidden: Vec::new(), quarantine: None };
+        Survey::take(&cache, std::slice::from_ref(&root), &names, means).unwrap()
+    };
+    let first = take();
+    std::os::unix::fs::symlink("evil", &link).unwrap();
+    fs::write(root.join(".zshrc"), "evil").unwrap();
+    fs::remove_file(&old).unwrap();
+    std::os::unix::fs::symlink("evil", &old).unwrap();
+    let second = take();
+    let _ = first.conclude();
+    drop(first);
+    let is_mine = || fs::read_link(&old).unwrap() == Path::new("mine");
+    assert!(is_mine() && link.symlink_metadata().is_err());
+    let _ = second.conclude();
+    assert!(is_mine() && link.symlink_metadata().is_err() && !root.join(".zshrc").exists());
+    // Alone again, what is missing comes back.
+    drop(second);
+    let third = take();
+    fs::remove_file(&old).unwrap();
+    let _ = third.conclude();
+    assert!(is_mine());
+}

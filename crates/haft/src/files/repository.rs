@@ -1,0 +1,161 @@
+//! Git repositories under other names than `.git`: git takes any directory for one that has the right names in it, and
+//! then runs what its configuration and its hooks say. It deliberately knows one set of changes at a time: whoever asks
+//! holds the changes of other calls back until these are made.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use haft_contract::{ErrorCode, FileChange, FilePath, ToolError};
+use haft_sandbox::{ProtectedNames, Root, RootError};
+
+use super::path_of;
+
+/// The names by which git knows a repository.
+const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+/// How many of them make a directory count as a repository where something is changed that git obeys: what is still
+/// missing can be added later, by a command too.
+const PARTS_MIN: usize = 2;
+
+/// What git obeys in a repository, each by a path that stands for all of its kind.
+const OBEYED: [(&str, &str); 4] = [
+    ("config", "config"),
+    ("config.worktree", "config.worktree"),
+    ("commondir", "commondir"),
+    ("hooks", "hooks/any"),
+];
+
+/// Refuses changes to what git obeys in a directory that is a repository in all but name, and those that make a
+/// repository around what lies there already.
+pub(super) fn check(
+    root: &Root,
+    protected: &ProtectedNames,
+    changes: &[FileChange],
+) -> Result<(), ToolError> {
+    let parts = ProtectedNames::new(PARTS)
+        .map_err(|err| ToolError::new(ErrorCode::CapabilityDenied, err.to_string()))?;
+    let written = changes.iter().filter(|change| matches!(change, FileChange::Write { .. }));
+    let written = written.map(|change| path_of(change).relative()).collect();
+    let ground = Ground { root, protected, parts, written };
+    changes.iter().map(path_of).try_for_each(|path| ground.check(path))
+}
+
+/// What is there, and what will be.
+struct Ground<'a> {
+    root: &'a Root,
+    protected: &'a ProtectedNames,
+    /// The names of a repository's parts, to compare with as file systems may.
+    parts: ProtectedNames,
+    /// Where the changes put files.
+    written: Vec<&'a Path>,
+}
+
+impl Ground<'_> {
+    fn check(&self, path: &FilePath) -> Result<(), ToolError> {
+        for directory in path.relative().ancestors().skip(1) {
+            let Ok(within) = path.relative().strip_prefix(directory) else { continue };
+            self.check_obeyed(path, directory, within)?;
+            self.check_completed(path, directory, within)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what would be protected if the directory were named `.git`, where it might as well be.
+    fn check_obeyed(
+        &self,
+        path: &FilePath,
+        directory: &Path,
+        within: &Path,
+    ) -> Result<(), ToolError> {
+        let Some(pattern) = self.obeyed(within) else { return Ok(()) };
+        if self.parts_after(directory, self.parts_before(directory)).len() < PARTS_MIN {
+            return Ok(());
+        }
+        let message = format!(
+            "{:?} is protected as by {pattern:?}, because git takes {} for a repository and obeys what it says: leave \
+             it, or ask the user to change it",
+            path.display(),
+            shown(directory)
+        );
+        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
+    }
+
+    /// Refuses the last part of a repository where something lies that git would then obey.
+    fn check_completed(
+        &self,
+        path: &FilePath,
+        directory: &Path,
+        within: &Path,
+    ) -> Result<(), ToolError> {
+        if self.part_at(within).is_none() || self.is_protected_by_name(directory) {
+            return Ok(());
+        }
+        let before = self.parts_before(directory);
+        if is_repository(&before) || !is_repository(&self.parts_after(directory, before)) {
+            return Ok(());
+        }
+        let obeyed = OBEYED.iter().find(|(name, example)| {
+            self.obeyed(Path::new(example)).is_some() && self.exists(&directory.join(name))
+        });
+        let Some((name, _)) = obeyed else { return Ok(()) };
+        let message = format!(
+            "{:?} would make {} a git repository, and git would obey the {name:?} that is in it: choose another place, \
+             or ask the user to make the repository",
+            path.display(),
+            shown(directory)
+        );
+        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
+    }
+
+    /// Returns the pattern that protects a path in a repository, or nothing if the user has lifted it.
+    fn obeyed(&self, within: &Path) -> Option<&str> {
+        self.protected.matching_beneath(Path::new(".git"), within)
+    }
+
+    /// Tells whether names alone keep calls from what git obeys there.
+    fn is_protected_by_name(&self, directory: &Path) -> bool {
+        let config = directory.join("config");
+        self.protected.matching_beneath(self.root.path(), &config).is_some()
+    }
+
+    fn parts_before(&self, directory: &Path) -> BTreeSet<&str> {
+        PARTS.into_iter().filter(|part| self.exists(&directory.join(part))).collect()
+    }
+
+    fn parts_after<'b>(
+        &'b self,
+        directory: &Path,
+        mut parts: BTreeSet<&'b str>,
+    ) -> BTreeSet<&'b str> {
+        let added = self.written.iter().filter_map(|path| path.strip_prefix(directory).ok());
+        parts.extend(added.filter_map(|within| self.part_at(within)));
+        parts
+    }
+
+    /// Returns the part that a path within a directory is, or lies in.
+    fn part_at(&self, within: &Path) -> Option<&str> {
+        let first: PathBuf = within.components().take(1).collect();
+        self.parts.matching(&first)
+    }
+
+    /// Whatever cannot be looked at counts: git follows links, for one, and this handle does not.
+    fn exists(&self, canonical: &Path) -> bool {
+        let absent = |err: &RootError| {
+            matches!(err, RootError::NotFound { .. } | RootError::NotADirectory { .. })
+        };
+        self.root.metadata(canonical).map_or_else(|err| !absent(&err), |_| true)
+    }
+}
+
+/// Tells whether git would take a directory with these parts for a repository, or for a linked worktree's part of one.
+fn is_repository(parts: &BTreeSet<&str>) -> bool {
+    let has = |part| parts.contains(part);
+    has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
+}
+
+fn shown(directory: &Path) -> String {
+    if directory.as_os_str().is_empty() {
+        return "the root".to_owned();
+    }
+    format!("{:?}", directory.to_string_lossy())
+}

@@ -1,0 +1,84 @@
+//! What is refused in front of files: places that are hidden or protected, and files that are meant by another name.
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+#[test]
+fn another_name_of_a_hidden_file_is_the_hidden_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().canonicalize().unwrap();
+    std::fs::create_dir_all(base.join("secrets/deep")).unwrap();
+    std::fs::write(base.join("secrets/deep/key"), "k").unwrap();
+    std::fs::write(base.join("plain"), "p").unwrap();
+    std::fs::hard_link(base.join("secrets/deep/key"), base.join("other")).unwrap();
+    std::fs::hard_link(base.join("plain"), base.join("twin")).unwrap();
+    let mut sandbox = Sandbox::system();
+    sandbox.hidden = vec![base.join("secrets")];
+    let root = haft_sandbox::Root::open(&base).unwrap();
+    let check = |name: &str| sandbox.check_links(&root.open_file(name.as_ref()).unwrap());
+    assert!(check("other").is_err());
+    assert!(check("twin").is_ok());
+    assert!(check("plain").is_ok());
+}
+
+#[test]
+fn only_hidden_files_with_several_names_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path();
+    let hidden = base.join("hidden");
+    std::fs::create_dir_all(hidden.join("deep/deeper")).unwrap();
+    for name in ["one", "two", "deep/three"] {
+        std::fs::write(hidden.join(name), "alone").unwrap();
+    }
+    for name in ["first", "deep/second"] {
+        std::fs::write(hidden.join(name), "linked").unwrap();
+        std::fs::hard_link(hidden.join(name), hidden.join(format!("{name} again"))).unwrap();
+    }
+    let identity = |path: &Path| {
+        let metadata = path.metadata().unwrap();
+        (metadata.dev(), metadata.ino())
+    };
+    std::fs::write(base.join("outside"), "").unwrap();
+    let outside = identity(&base.join("outside"));
+    // Two files, each found by both of its names.
+    assert_eq!(compare(&hidden, outside, 4), Comparison::Apart);
+    assert_eq!(compare(&hidden, outside, 3), Comparison::Unknown);
+    assert_eq!(compare(&hidden, identity(&hidden.join("deep/second")), 4), Comparison::Same);
+    // Names of one file are all on one device.
+    assert_eq!(compare(&hidden, (outside.0.wrapping_add(1), outside.1), 0), Comparison::Apart);
+    assert_eq!(compare(&base.join("missing"), outside, 0), Comparison::Apart);
+}
+
+#[test]
+fn the_way_to_a_root_counts_for_what_is_protected_in_it() {
+    let check = |root: &str, relative: &str, expect: Expect| {
+        let path = PathSubject {
+            absolute: Path::new(root).join(relative),
+            relative: Some(PathBuf::from(relative)),
+        };
+        let answer = match Sandbox::system().check_write(&path) {
+            Ok(()) => "can be written".to_owned(),
+            Err(err) => err.message,
+        };
+        expect.assert_eq(&answer);
+    };
+    check(
+        "/srv/app/.git",
+        "hooks/pre-commit",
+        expect![[
+            r#"hooks/pre-commit is protected by ".git/hooks/**", because others run or obey what it says: leave it, or ask the user to change it"#
+        ]],
+    );
+    check(
+        "/srv/app/.git",
+        "config",
+        expect![[
+            r#"config is protected by ".git/config", because others run or obey what it says: leave it, or ask the user to change it"#
+        ]],
+    );
+    check("/srv/app/.git", "description", expect!["can be written"]);
+    // This directory was granted by name.
+    check("/srv/app/.claude", "settings.json", expect!["can be written"]);
+    check("/srv/app", "config", expect!["can be written"]);
+}
