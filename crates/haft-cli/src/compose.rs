@@ -3,7 +3,7 @@
 
 mod watchdogs;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -218,8 +218,19 @@ pub(crate) fn mechanisms() -> Mechanisms {
 /// Returns what commands get of the environment, and who the user is to git, whose configuration they do not see.
 fn command_environment(places: &Places) -> Vec<(OsString, OsString)> {
     let mut variables = environment::allowed(std::env::vars_os());
+    for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
+        *path = without_links(path);
+    }
     variables.extend(git_identity(&|name| std::env::var_os(name), &places.home));
     variables
+}
+
+/// Returns a PATH whose directories are named without links: commands see toolchains where they are, and not the links
+/// that lead there, such as `current`.
+fn without_links(path: &OsStr) -> OsString {
+    let real = |directory: PathBuf| directory.canonicalize().unwrap_or(directory);
+    let joined = std::env::join_paths(std::env::split_paths(path).map(real));
+    joined.unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the rules that flags give to the session.

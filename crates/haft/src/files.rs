@@ -58,6 +58,11 @@ impl Territory {
         self.roots.spellings(path)
     }
 
+    /// Returns the place that a path within a root names by its spelling, whatever is there now.
+    pub(crate) fn unresolved(&self, path: &str) -> Result<FilePath, ToolError> {
+        self.roots.unresolved(path)
+    }
+
     /// Returns what rules judge, or nothing for a sidecar: the session's own outputs are always readable.
     pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
         (path.root() != SIDECAR_ROOT).then(|| self.roots.subject(path))

@@ -114,6 +114,13 @@ impl Roots {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the place that a path names by its spelling, which must hold no `..`.
+    pub(crate) fn unresolved(&self, path: &str) -> Result<FilePath, ToolError> {
+        let (index, _, relative) = self.place_of(path)?;
+        let display = self.display(index, &relative);
+        Ok(FilePath::new(index, relative, display))
+    }
+
     /// Returns what rules and grants judge.
     pub(crate) fn subject(&self, path: &FilePath) -> PathSubject {
         let absolute = match self.root(path.root()) {

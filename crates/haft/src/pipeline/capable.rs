@@ -133,10 +133,9 @@ impl Ground<'_> {
         let Some(lexical) = without_parents(path) else { return Err(err) };
         if err.code == ErrorCode::PathInvalid {
             // A directory on the way may be made by the same line, before the path is used.
-            return self
-                .territory
-                .resolve(&lexical.to_string_lossy())
-                .map(|(place, _)| Some(place));
+            let lexical = lexical.to_string_lossy();
+            let resolved = self.territory.resolve(&lexical).map(|(place, _)| place);
+            return resolved.or_else(|_| self.territory.unresolved(&lexical)).map(Some);
         }
         if !lexical.is_absolute() {
             return Err(err);

@@ -53,6 +53,17 @@ pub(super) enum Control {
     Unsafe,
 }
 
+/// What is known of an attempt beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It must be stopped.
+    Stopped,
+    /// It must succeed; else it is no attempt.
+    Out,
+    /// It may succeed, on some machines.
+    OutIfOffered,
+}
+
 /// Which hosts a call is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hosts {
@@ -150,13 +161,36 @@ impl Case {
 
     /// Returns whether the attempt may be made where these layers hold.
     pub(super) fn runs_in(&self, configuration: Configuration) -> bool {
-        use Configuration::{
-            Control as Nothing, Everything, NoKernel, NoLandlock, NoNamespaces, NoSeccomp, NoWords,
-        };
-        match (self.control, configuration) {
-            (Control::Unsafe, NoKernel | NoNamespaces | Nothing) => false,
-            (Control::SameAsRoot, NoKernel | Nothing) => rustix::process::geteuid().is_root(),
-            (_, Everything | NoWords | NoKernel | NoNamespaces | NoLandlock | NoSeccomp | Nothing) => true,
+        use Configuration::{Control as Nothing, NoKernel, NoNamespaces};
+        let is_root = rustix::process::geteuid().is_root();
+        match self.control {
+            Control::Unsafe => !matches!(configuration, NoKernel | NoNamespaces | Nothing),
+            Control::SameAsRoot => is_root || self.known_in(configuration) == Known::Stopped,
+            Control::Same | Control::SameIfOffered | Control::Bare(_) => true,
+        }
+    }
+
+    /// Returns what is known beforehand of the attempt where these layers hold.
+    pub(super) fn known_in(&self, configuration: Configuration) -> Known {
+        let is_control = configuration == Configuration::Control;
+        // What a script does is nobody's word, and what haft's own supervision ends needs no kernel.
+        let is_wordless = configuration == Configuration::NoKernel
+            && matches!(self.attack, Attack::Python(_))
+            && !matches!(self.control, Control::Bare(_));
+        if !is_control && !is_wordless && !self.open.contains(&configuration) {
+            return Known::Stopped;
+        }
+        match self.control {
+            Control::Same | Control::SameAsRoot | Control::Bare(_) => Known::Out,
+            Control::SameIfOffered | Control::Unsafe => Known::OutIfOffered,
+        }
+    }
+
+    /// Returns whether the attempt is after the journal.
+    pub(super) fn is_after_the_journal(&self) -> bool {
+        match self.attack {
+            Attack::Line(text) | Attack::Python(text) => text.contains("journal"),
+            Attack::Tool(_, text) | Attack::Race(_, text) => text.contains("journal"),
         }
     }
 
@@ -166,10 +200,13 @@ impl Case {
             Attack::Tool(tool, input) | Attack::Race(tool, input) => {
                 let input = world.filled(input, directory);
                 let parsed = serde_json::from_str(&input);
-                return (tool, parsed.unwrap_or_else(|err| panic!("{}: {err}: {input}", self.name)));
+                return (
+                    tool,
+                    parsed.unwrap_or_else(|err| panic!("{}: {err}: {input}", self.name)),
+                );
             }
             Attack::Line(line) => world.filled(line, directory),
-            Attack::Python(_) => "python3 attack.py".to_owned(),
+            Attack::Python(_) => "python3 -ISB attack.py".to_owned(),
         };
         let opts = json!({"cwd": directory, "timeout_ms": self.timeout_ms});
         ("bash", json!({"cmd": line, "opts": opts}))

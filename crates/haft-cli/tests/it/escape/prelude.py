@@ -1,4 +1,4 @@
-import ctypes, errno, fcntl, mmap, os, platform, resource, signal, socket, struct, subprocess, sys, threading, time
+import ctypes, errno, os, sys
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
@@ -17,7 +17,7 @@ NUMBERS = {
     "setns": (308, 268), "settimeofday": (164, 170), "sethostname": (170, 161), "swapon": (167, 224),
     "syslog": (103, 116), "umount2": (166, 39), "unshare": (272, 97), "userfaultfd": (323, 282),
 }
-COLUMN = 0 if platform.machine() == "x86_64" else 1
+COLUMN = 0 if os.uname().machine == "x86_64" else 1
 
 
 def call(name, *args):

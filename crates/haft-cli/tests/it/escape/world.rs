@@ -94,7 +94,17 @@ impl World {
         let canaries = Canaries::start(&base.join("sockets"), &secret, &number);
         let alive = format!("1000.{number}");
         let public = None;
-        Self { base, configuration, secret, alive, canaries, server, public, bystander, _directory: directory }
+        Self {
+            base,
+            configuration,
+            secret,
+            alive,
+            canaries,
+            server,
+            public,
+            bystander,
+            _directory: directory,
+        }
     }
 
     pub(super) fn configuration(&self) -> Configuration {
@@ -180,7 +190,13 @@ impl World {
     }
 
     /// Says in which ways an attempt got out.
-    pub(super) fn ways_out(&mut self, case: &Case, directory: &str, before: &Surroundings, said: &str) -> Vec<String> {
+    pub(super) fn ways_out(
+        &mut self,
+        case: &Case,
+        directory: &str,
+        before: &Surroundings,
+        said: &str,
+    ) -> Vec<String> {
         let after = self.look(case, directory);
         let mut ways = Vec::new();
         if said.contains(&self.secret) {
@@ -189,12 +205,23 @@ impl World {
         if said.contains(GOT_OUT) {
             ways.push("it says so itself".to_owned());
         }
-        ways.extend(before.kept.difference(&after.kept).map(|path| format!("outside changed: {path}")));
-        ways.extend(before.guarded.difference(&after.guarded).map(|path| format!("protected changed: {path}")));
+        ways.extend(
+            before.kept.difference(&after.kept).map(|path| format!("outside changed: {path}")),
+        );
+        ways.extend(
+            before
+                .guarded
+                .difference_in_content(&after.guarded)
+                .map(|path| format!("protected changed: {path}")),
+        );
         ways.extend(self.canaries.reached().map(|name| format!("{name} was reached")));
         ways.extend(self.survivors(directory).map(|pid| format!("process {pid} lives on")));
-        ways.extend(tree::rising(&self.root().join(directory)).map(|path| format!("left behind: {path}")));
-        ways.extend(self.journal_damage());
+        ways.extend(
+            tree::rising(&self.root().join(directory)).map(|path| format!("left behind: {path}")),
+        );
+        if case.is_after_the_journal() {
+            ways.extend(self.journal_damage());
+        }
         let is_stopped = |pid: u32| state_of(pid).is_none_or(|state| "TtZX".contains(state));
         for (name, pid) in [("haft", self.server.pid()), ("the bystander", self.bystander.id())] {
             if is_stopped(pid) {
@@ -210,7 +237,8 @@ impl World {
 
     fn journal_damage(&self) -> Option<String> {
         let journal = self.base.join("state/journal.sqlite");
-        let bytes = [journal.clone(), journal.with_extension("sqlite-wal")].map(|path| fs::read(path).unwrap_or_default());
+        let bytes = [journal.clone(), journal.with_extension("sqlite-wal")]
+            .map(|path| fs::read(path).unwrap_or_default());
         let is_database = bytes[0].starts_with(b"SQLite format 3\0");
         let is_foreign = bytes.iter().any(|bytes| contains(bytes, b"gotout_table"));
         (!is_database || is_foreign).then(|| "the journal was changed".to_owned())
@@ -277,7 +305,9 @@ fn lay_out(base: &Path, secret: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{secret}\n")).unwrap();
     }
-    let git = format!("[user]\n\tname = Ada\n\temail = ada@example.com\n[http]\n\textraHeader = {secret}\n");
+    let git = format!(
+        "[user]\n\tname = Ada\n\temail = ada@example.com\n[http]\n\textraHeader = {secret}\n"
+    );
     fs::write(base.join("home/.gitconfig"), git).unwrap();
 }
 

@@ -135,7 +135,13 @@ fn a_question_shows_the_call_and_the_rules_that_always_adds() {
             - write needs approval for fs.write of "a.txt": no rule matches, and then the answer is ask; the rule `allow write "a.txt"` would allow it
 
             "Always" adds the permission rules:
-            - allow write "a.txt""#]n always_for_this_session_ends_with_it() {
+            - allow write "a.txt""#]]
+        .assert_eq(question["message"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn always_for_this_session_ends_with_it() {
     for era in ERAS {
         let place = Place::new();
         let mut client = Client::start(&place, era);

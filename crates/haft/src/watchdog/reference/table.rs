@@ -50,8 +50,8 @@ pub(super) enum When {
     Subcommand(&'static [&'static str]),
     /// The first argument that is no option is none of these.
     SubcommandBut(&'static [&'static str]),
-    /// The same for git, which has options with values.
-    GitSubcommand(&'static [&'static str]),
+    /// git clones from somewhere that is no directory: one of its words holds a colon, as addresses do.
+    GitClonesElsewhere,
     /// These arguments follow one another.
     Contains(&'static [&'static str]),
     /// The last argument is one of these.
@@ -90,8 +90,9 @@ impl When {
             }
             Self::Subcommand(words) => subcommand().is_some_and(|word| words.contains(&word)),
             Self::SubcommandBut(words) => subcommand().is_none_or(|word| !words.contains(&word)),
-            Self::GitSubcommand(words) => {
-                git_subcommand(arguments).is_some_and(|word| words.contains(&word))
+            Self::GitClonesElsewhere => {
+                git_subcommand(arguments) == Some("clone")
+                    && arguments.iter().any(|word| word.contains(':'))
             }
             Self::Contains(words) => arguments.windows(words.len()).any(|window| window == *words),
             Self::Last(words) => {
@@ -210,11 +211,11 @@ pub(super) const COMMAND_RULES: &[CommandRule] = &[
     },
     CommandRule {
         programs: &["git"],
-        when: When::GitSubcommand(&["clone"]),
+        when: When::GitClonesElsewhere,
         severity: Severity::Ask,
         reason: FETCHES,
-        matches: &["git clone x", "git -C there clone x", "git -c a.b=c --no-pager clone x"],
-        not_matches: &["git commit -m clone", "git fetch", "git log clone"],
+        matches: &["git clone https://x/y", "git -C there clone host:x", "git -c a.b=c --no-pager clone ssh://x"],
+        not_matches: &["git commit -m clone:", "git fetch", "git log clone", "git clone -q repo copy", "git clone ../x y"],
     },
     CommandRule {
         programs: &["pip", "pip3", "pipx"],

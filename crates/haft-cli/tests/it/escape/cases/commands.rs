@@ -1,6 +1,7 @@
 //! Attempts to get past the words of a line: programs that run others, and lines that say something else than they do.
 //! All of them are after the same file, which the kernel keeps, however they go about it.
 
+use crate::escape::case::Configuration::NoKernel;
 use crate::escape::case::Control::{SameAsRoot, SameIfOffered};
 use crate::escape::case::{Case, bash};
 
@@ -29,11 +30,16 @@ pub(super) const CASES: &[Case] = &[
     bash("tar checkpoint action", "tar -cf /dev/null --checkpoint=1 --checkpoint-action=exec='cat {outside}/secret' /etc/hostname"),
     bash("tar --to-command", "tar -cf t.tar /etc/hostname 2>/dev/null; tar -xf t.tar --to-command='cat {outside}/secret'"),
     bash("vim -c", "vim -es -u NONE -c 'r {outside}/secret' -c '%p' -c 'qa!'").control(SameIfOffered),
-    bash("python -c", "python3 -c 'print(open(\"{outside}/secret\").read())'"),
-    bash("perl -e", "perl -e 'open(F, \"<\", \"{outside}/secret\"); print <F>'"),
-    bash("node -e", "node -e 'console.log(require(\"fs\").readFileSync(\"{outside}/secret\", \"utf8\"))'"),
-    bash("make -f -", "printf 'x:\\n\\t@cat {outside}/secret\\n' | make -f -"),
-    bash("gcc -include", "echo '#include \"{outside}/secret\"' | gcc -E -"),
+    bash("python -c", "python3 -c 'print(open(\"{outside}/secret\").read())'")
+        .open(&[NoKernel]),
+    bash("perl -e", "perl -e 'open(F, \"<\", \"{outside}/secret\"); print <F>'")
+        .open(&[NoKernel]),
+    bash("node -e", "node -e 'console.log(require(\"fs\").readFileSync(\"{outside}/secret\", \"utf8\"))'")
+        .open(&[NoKernel]),
+    bash("make -f -", "printf 'x:\\n\\t@cat {outside}/secret\\n' | make -f -")
+        .open(&[NoKernel]),
+    bash("gcc -include", "echo '#include \"{outside}/secret\"' | gcc -E -")
+        .open(&[NoKernel]),
     bash("curl file://", "curl -s file://{outside}/secret"),
     bash("openssl", "openssl enc -base64 -A -in {outside}/secret | base64 -d"),
     bash("eval", "eval \"cat {outside}/secret\""),
@@ -60,7 +66,7 @@ pub(super) const CASES: &[Case] = &[
     bash("a coprocess", "coproc cat {outside}/secret; cat <&\"${COPROC[0]}\""),
     bash("nohup and friends", "nohup timeout 5 nice setsid -w stdbuf -o0 cat {outside}/secret"),
     bash("the dynamic loader", "/lib64/ld-linux-x86-64.so.2 /bin/cat {outside}/secret").control(SameIfOffered),
-    bash("LD_PRELOAD", "printf '#include <stdio.h>\\n__attribute__((constructor)) static void x(void){char b[99];FILE*f=fopen(\"{outside}/secret\",\"r\");if(f&&fgets(b,99,f))puts(b);}' > x.c; gcc -shared -fPIC -o x.so x.c; LD_PRELOAD=./x.so true"),
+    bash("LD_PRELOAD", "printf '#include <stdio.h>\\n__attribute__((constructor)) static void x(void){char b[99];FILE*f=fopen(\"{outside}/secret\",\"r\");if(f&&fgets(b,99,f))puts(b);}' > x.c; gcc -shared -fPIC -o x.so x.c; LD_PRELOAD=./x.so /bin/true"),
     bash("BASH_ENV", "echo 'cat {outside}/secret' > env; BASH_ENV=env bash -c true"),
     bash("PATH", "mkdir p; printf '#!/bin/sh\\ncat {outside}/secret\\n' > p/ls; chmod +x p/ls; PATH=$PWD/p:$PATH ls"),
     bash("a program with a harmless name", "cp /bin/cat ls; ./ls {outside}/secret"),
@@ -76,7 +82,8 @@ pub(super) const CASES: &[Case] = &[
     bash("a read and write redirect", "exec 3<> {outside}/victim; echo x >&3"),
     bash("very many commands", "true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; true; cat {outside}/secret"),
     bash("a debugger", "strace -o /dev/null cat {outside}/secret").control(SameIfOffered),
-    bash("sqlite3", "sqlite3 :memory: \"select readfile('{outside}/secret')\"").control(SameIfOffered),
+    bash("sqlite3", "sqlite3 :memory: \"select readfile('{outside}/secret')\"").control(SameIfOffered)
+        .open(&[NoKernel]),
     bash("script", "script -qc 'cat {outside}/secret' /dev/null").control(SameIfOffered),
     bash("flock", "flock lock cat {outside}/secret"),
     bash("rg --pre", "echo x > y; printf '#!/bin/sh\\ncat {outside}/secret\\n' > p; chmod +x p; rg --pre ./p . y").control(SameIfOffered),

@@ -1,7 +1,9 @@
 //! Attempts to read or change files outside of the root by the way that leads there.
 
-use crate::escape::case::Configuration::{NoKernel, NoLandlock, NoNamespaces, NoSeccomp};
-use crate::escape::case::Control::{Bare, SameAsRoot, Unsafe};
+use crate::escape::case::Configuration::{
+    Everything, NoKernel, NoLandlock, NoNamespaces, NoSeccomp, NoWords,
+};
+use crate::escape::case::Control::{Bare, SameAsRoot, SameIfOffered, Unsafe};
 use crate::escape::case::{Case, bash, python, tool};
 
 const LINKED: &str = "ln -s {outside} link";
@@ -24,8 +26,8 @@ pub(super) const CASES: &[Case] = &[
         .prepared("ln -s /proc/{haft}/environ environ"),
     tool("read a credential by another name", "read", r#"{"path": "{name}/twin"}"#, "cat twin")
         .prepared("ln {home}/.ssh/id_ed25519 twin"),
-    tool("read a disk", "read", r#"{"path": "{name}/disk"}"#, "dd if=disk count=1 status=none | wc -c | grep -q 512 && echo got''out")
-        .prepared("ln -s $(findmnt -no SOURCE / | head -n 1) disk"),
+    tool("read a device", "read", r#"{"path": "{name}/device"}"#, "head -c 9 device | wc -c | grep -q 9 && printf got%s out")
+        .prepared("ln -s /dev/zero device"),
     tool("write with ..", "write", r#"{"path": "../outside/new", "content": "x"}"#, "echo x > ../../outside/new"),
     tool("write an absolute path", "write", r#"{"path": "{outside}/victim", "content": "x"}"#, "echo x > {outside}/victim"),
     tool("write through a link", "write", r#"{"path": "{name}/link/victim", "content": "x"}"#, "echo x > link/victim")
@@ -56,13 +58,14 @@ pub(super) const CASES: &[Case] = &[
     tool("search above the root", "grep", r#"{"pattern": "nobody", "path": "../outside"}"#, "grep -r nobody ../../outside"),
     tool("search from a place with a link", "grep", r#"{"pattern": "nobody", "path": "{name}"}"#, "grep -R nobody .")
         .prepared(LINKED),
-    bash("cat an absolute path", "cat {outside}/secret").open(&[]),
+    bash("cat an absolute path", "cat {outside}/secret"),
     bash("cat with ..", "cat ../../outside/secret"),
     bash("cd up and cat", "cd ..; cd ..; cat outside/secret"),
     bash("a link made and followed", "ln -s {outside} own; cat own/secret"),
     bash("a link made and written through", "ln -s {outside}/new own; echo x > own"),
     bash("the root of oneself", "cat /proc/self/root{outside}/secret"),
-    bash("the root of process 1", "cat /proc/1/root{outside}/secret"),
+    bash("the root of process 1", "cat /proc/1/root{outside}/secret")
+        .control(SameIfOffered),
     bash("the root of haft", "cat /proc/{haft}/root{outside}/secret"),
     bash("the working directory of haft", "cat /proc/{haft}/cwd/../outside/secret"),
     bash("the descriptors of haft", "cat /proc/{haft}/fd/../environ | tr '\\0' '\\n'"),
@@ -72,43 +75,53 @@ pub(super) const CASES: &[Case] = &[
     bash("a file moved out", "touch mine; mv mine {outside}/mine"),
     bash("a hard link to a file outside", "ln {outside}/secret twin; cat twin"),
     bash("a hard link to a credential", "ln {home}/.ssh/id_ed25519 twin; cat twin"),
-    bash("modes changed outside", "chmod 666 {outside}/victim"),
-    bash("times changed outside", "touch -d '2001-01-01 00:00:00.5' {outside}/victim"),
-    bash("attributes changed outside", "chattr +A {outside}/victim && echo got''out"),
-    bash("extended attributes changed outside", "python3 -c \"import os; os.setxattr('{outside}/victim', 'user.haft', b'x'); print('got'+'out')\""),
-    bash("the root moved away", "mv {root} {base}/moved && mv {base}/moved {root} && echo got''out")
+    bash("modes changed outside", "chmod 666 {outside}/victim")
+        .open(&[NoNamespaces]),
+    bash("times changed outside", "touch -d '2001-01-01 00:00:00.5' {outside}/victim")
+        .open(&[NoNamespaces]),
+    bash("attributes changed outside", "chattr +A {outside}/victim && printf got%s out")
+        .open(&[NoKernel]),
+    bash("extended attributes changed outside", "python3 -c \"import os; os.setxattr('{outside}/victim', 'user.haft', b'x'); print('got'+'out')\"")
+        .open(&[NoKernel]),
+    bash("the root moved away", "mv {root} {base}/moved && mv {base}/moved {root} && printf got%s out")
         .control(Unsafe),
-    bash("the parent of the root listed", "ls {base}/outside && echo got''out"),
+    bash("the parent of the root listed", "ls {base}/outside && printf got%s out"),
     bash("the home directory", "cat {home}/notes.txt"),
     bash("credentials in the home directory", "cat ~/.ssh/id_ed25519 ~/.netrc ~/.aws/credentials"),
     bash("a file left in the home directory", "echo x > ~/.config; echo x > ~/.bashrc; echo x > ~/new"),
-    bash("/etc/passwd opened to write", ": 2>/dev/null >> /etc/passwd && echo got''out").control(SameAsRoot),
-    bash("/etc/shadow", "test -s /etc/shadow && echo got''out").control(SameAsRoot),
-    bash("a file left in /usr", "touch /usr/haft-escape && rm /usr/haft-escape && echo got''out")
+    bash("/etc/passwd opened to write", ": 2>/dev/null >> /etc/passwd && printf got%s out").control(SameAsRoot),
+    bash("/etc/shadow", "head -c 1 /etc/shadow | grep -q . && printf got%s out").control(SameAsRoot),
+    bash("a file left in /usr", "touch /usr/haft-escape && rm /usr/haft-escape && printf got%s out")
         .control(SameAsRoot),
-    bash("a file left in /tmp", "touch /tmp/haft-escape-{alive}; test -e /proc/{haft} && rm /tmp/haft-escape-{alive} && echo got''out"),
+    bash("a file left in /tmp", "touch /tmp/haft-escape-{alive}; test -e /proc/{haft} && rm /tmp/haft-escape-{alive} && printf got%s out"),
     bash("a tar with absolute names", "mkdir -p t; echo x > t/new; tar -cPf t.tar --transform 's,^t/new,{outside}/new,' t/new; tar -xPf t.tar"),
     bash("a tar with a link and a file beneath it", "ln -s {outside} d; tar -cf t.tar d; rm d; mkdir d; echo x > d/new; tar -rf t.tar d/new; rm -r d; tar -xf t.tar --keep-directory-symlink; echo x > d/new"),
-    bash("a block device of the disk", "mknod disk b $(stat -c '%Hd %Ld' .) && head -c 512 disk | wc -c | grep -q 512 && echo got''out")
+    bash("a block device of the disk", "mknod disk b $(stat -c '%Hd %Ld' .) && head -c 512 disk | wc -c | grep -q 512 && printf got%s out")
         .control(SameAsRoot),
-    bash("a character device of the kernel's log", "mknod log c 1 11 && timeout 1 head -c 1 log | wc -c | grep -q 1 && echo got''out")
-        .control(SameAsRoot),
-    bash("a setuid program left behind", "cp /bin/true rising; chmod u+s rising"),
-    bash("a setgid program left behind", "cp /bin/true rising; chmod g+s rising"),
-    bash("a setuid program unpacked", "cp /bin/true rising; mkdir t; tar --mode=4755 -cf t/t.tar rising; tar -xpf t/t.tar"),
+    bash("a character device of the kernel's log", "mknod log c 1 11 && timeout 1 head -c 1 log | wc -c | grep -q 1 && printf got%s out")
+        .control(SameAsRoot)
+        .open(&[NoKernel]),
+    bash("a setuid program left behind", "cp /bin/true rising; chmod u+s rising")
+        .open(&[NoKernel, NoSeccomp]),
+    bash("a setgid program left behind", "cp /bin/true rising; chmod g+s rising")
+        .open(&[NoKernel, NoSeccomp]),
+    bash("a setuid program unpacked", "cp /bin/true rising; mkdir t; tar --mode=4755 -cf t/t.tar rising; tar -xpf t/t.tar")
+        .open(&[NoKernel, NoSeccomp]),
     python(
         "a setuid program made as such",
-        "os.umask(0)\nfd = os.open('rising', os.O_CREAT | os.O_WRONLY, 0o6755)\nos.write(fd, b'#!/bin/sh\\n')",
-    ),
-    bash("a program with capabilities", "cp /bin/true rising; setcap cap_net_raw+ep rising && echo got''out")
+        "os.umask(0)\nfd = os.open('rising', os.O_CREAT | os.O_WRONLY, 0o6755)",
+    )
+        // The filter sees modes of chmod, not those that files are made with: openat2 keeps its own out of sight.
+        .open(&[Everything, NoWords, NoNamespaces, NoLandlock, NoSeccomp]),
+    bash("a program with capabilities", "cp /bin/true rising; setcap cap_net_raw+ep rising && printf got%s out")
         .control(SameAsRoot),
     python(
         "a nameless file linked outside",
-        "fd = os.open('{outside}', os.O_TMPFILE | os.O_WRONLY)\nos.write(fd, b'x')\nos.link(f'/proc/self/fd/{fd}', '{outside}/new', follow_symlinks=True)",
+        "fd = os.open('{outside}', os.O_TMPFILE | os.O_WRONLY)\nos.write(fd, b'x')\nprint(LIBC.linkat(-100, b'/proc/self/fd/%d' % fd, -100, b'{outside}/new', 0x400))",
     ),
     python(
         "a nameless file of the root linked outside",
-        "fd = os.open('.', os.O_TMPFILE | os.O_WRONLY)\nos.write(fd, b'x')\nos.link(f'/proc/self/fd/{fd}', '{outside}/new', follow_symlinks=True)",
+        "fd = os.open('.', os.O_TMPFILE | os.O_WRONLY)\nos.write(fd, b'x')\nprint(LIBC.linkat(-100, b'/proc/self/fd/%d' % fd, -100, b'{outside}/new', 0x400))",
     ),
     python(
         "openat2 from another root",
@@ -129,8 +142,6 @@ pub(super) const CASES: &[Case] = &[
         .control(SameAsRoot),
     bash("a directory mounted in, as a user of its own", "mkdir in; unshare -Urm sh -c 'mount --bind {outside} in; cat in/secret'"),
     bash("a fresh view of the disk", "mkdir in; unshare -Urm sh -c 'mount -t overlay -o lowerdir={outside}:{base}/home overlay in; cat in/secret'"),
-    bash("raw memory of the machine", "timeout 2 head -c 1 /dev/mem | wc -c | grep -q 1 && echo got''out; timeout 2 head -c 1 /proc/kcore | wc -c | grep -q 1 && echo got''out")
-        .control(SameAsRoot),
+    bash("raw memory of the machine", "timeout 2 head -c 1 /dev/mem | wc -c | grep -q 1 && printf got%s out; timeout 2 head -c 1 /proc/kcore | wc -c | grep -q 1 && printf got%s out")
+        .control(SameIfOffered),
 ];
-
-const _: [crate::escape::case::Configuration; 4] = [NoKernel, NoLandlock, NoNamespaces, NoSeccomp];

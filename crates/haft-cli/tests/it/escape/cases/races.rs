@@ -45,7 +45,7 @@ pub(super) const CASES: &[Case] = &[
         "list while a directory is exchanged",
         "glob",
         r#"{"pattern": "**/*", "path": "{name}/swap"}"#,
-        "for try in {1..200}; do ls swap/deep >/dev/null 2>&1 && echo got''out; done",
+        "for try in {1..200}; do ls swap/deep >/dev/null 2>&1 && printf got%s out; done",
     ),
     race(
         "run in a directory that is exchanged",
