@@ -232,8 +232,7 @@ mod tests {
         let rest = "[output cut here; all of it: /s/1 (use read)]";
         check(json!({"head": "x", "tail": "y"}), cut.clone(), &format!("x\n{rest}\ny"));
         check(json!({"head": "x\n"}), cut, &format!("x\n{rest}"));
-        let undone =
-            Metadata { undone: vec!["a was removed".to_owned()], ..Metadata::default() };
+        let undone = Metadata { undone: vec!["a was removed".to_owned()], ..Metadata::default() };
         check(json!("x"), undone.clone(), "x\n[haft: a was removed]");
         check(json!(""), undone, "[haft: a was removed]");
     }

@@ -208,11 +208,9 @@ fn refusals_say_what_was_found() {
 
 #[test]
 fn a_server_of_ones_own_is_not_the_network() {
-    for line in [
-        "curl -s http://127.0.0.1:8123/x",
-        "curl localhost:80",
-        "curl -d x http://localhost",
-    ] {
+    for line in
+        ["curl -s http://127.0.0.1:8123/x", "curl localhost:80", "curl -d x http://localhost"]
+    {
         assert_eq!(network_guard_line(line), None, "{line}");
         assert!(line_guard(NetworkGuard::Strict, line).is_some(), "{line}");
     }

@@ -26,12 +26,11 @@ pub(super) enum Outcome {
     NotRun,
     Stopped {
         by: Layer,
+        #[expect(dead_code, reason = "it is shown where the outcome is not the expected one")]
         said: String,
     },
-    Out {
-        ways: Vec<String>,
-        said: String,
-    },
+    #[expect(dead_code, reason = "it is shown where the outcome is not the expected one")]
+    Out { ways: Vec<String>, said: String },
 }
 
 /// Who stopped an attempt.
