@@ -87,7 +87,7 @@ fn confined_is_as_unconfined() {
         let left = taken(&around);
         fs::create_dir_all(&place).unwrap();
         let output =
-            command(&base, "bash").args(["-c", line]).current_dir(&inside).output().unwrap();
+            command(&base, "bash").args(["-c", line]).current_dir(&place).output().unwrap();
         let unconfined = String::from_utf8_lossy(&output.stdout);
         let lines = confined.lines().zip(unconfined.lines());
         let differences: Vec<_> = lines.filter(|(one, two)| one != two).take(3).collect();
