@@ -5,9 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Command, Variables};
-use haft_policy::{
-    Canonical, Domain, NetworkGuard, PathSubject, Pattern, Reading, escape,
-};
+use haft_policy::{Canonical, Domain, NetworkGuard, PathSubject, Pattern, Reading, escape};
 use libfuzzer_sys::fuzz_target;
 
 // The input is the pattern, a line end, and the subject; the first byte picks what the two are about.

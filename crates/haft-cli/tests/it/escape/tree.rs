@@ -92,11 +92,12 @@ impl Entry {
 }
 
 /// Returns what lies beneath a directory and would give rights to whoever finds it: programs that run as their owner,
-/// and devices.
+/// and devices. An empty file is no program, and who fills it without privilege takes the right away.
 pub(super) fn rising(directory: &Path) -> impl Iterator<Item = String> {
     let mut found = Vec::new();
     walk(directory, &mut |path, metadata| {
-        let runs_as_owner = metadata.is_file() && metadata.mode() & 0o6000 != 0;
+        let is_program = metadata.is_file() && metadata.len() > 0;
+        let runs_as_owner = is_program && metadata.mode() & 0o6000 != 0;
         let kind = metadata.file_type();
         if runs_as_owner || kind.is_block_device() || kind.is_char_device() {
             found.push(path.display().to_string());
