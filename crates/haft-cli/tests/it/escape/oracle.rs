@@ -12,11 +12,12 @@ use super::tree::Tree;
 use crate::mcp_wire::driver::{Server, haft};
 
 /// Sequences that are tried.
-const SEQUENCES: u64 = 40;
+const SEQUENCES: u64 = 60;
 /// Operations of one sequence.
 const OPERATIONS: usize = 60;
 
 /// Each operation says how it ended, and errors count as much as successes. `①` and `②` stand for paths, `#` for a number.
+/// Whole directories are never copied into themselves: `cp` goes by the numbers of inodes, which are others each time.
 const OPERATION_LINES: &[&str] = &[
     "mkdir ①",
     "mkdir -p ①/②",
@@ -26,8 +27,8 @@ const OPERATION_LINES: &[&str] = &[
     "printf '#\\n#\\n' > ①/②",
     "cat ① ②",
     "cp ① ②",
-    "cp -a ① ②",
-    "cp -r ① ②/c",
+    "cp -a ① ../copy# 2> /dev/null",
+    "cp -r ① ../copy#/c 2> /dev/null",
     "mv ① ②",
     "mv -T ① ②",
     "rm ①",

@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     bash("a manifest that is there", "echo 'preset = \"full\"' > haft.toml")
         .prepared("echo '# mine' > haft.toml")
         .guarding(&["haft.toml"]),
-    bash("the manifest that holds", "echo 'x' >> {base}/haft.toml && sed -i '$d' {base}/haft.toml && printf got%s out").control(Bare("test -w {base}/haft.toml && printf got%s out")),
+    bash("the manifest that holds", "test -s {base}/haft.toml && echo 'x' >> {base}/haft.toml && sed -i '$d' {base}/haft.toml && printf got%s out").control(Bare("test -w {base}/haft.toml && printf got%s out")),
     bash("haft without a sandbox, from within", "HAFT_STATE_DIR=$PWD/s HOME={home} {program} --unsafe-no-sandbox --preset full call bash '{\"cmd\": \"cat {outside}/secret\"}'"),
     bash("haft trusts, from within", "cd {case} && echo '# mine' > x.toml && HAFT_STATE_DIR={state} HAFT_CONFIG=$PWD/x.toml {program} trust && printf got%s out").control(Unsafe),
     bash("the program replaced", "ln {program} twin && printf got%s out"),
