@@ -18,6 +18,7 @@ mod arithmetic;
 mod builtin;
 mod command;
 mod judgement;
+pub mod limits;
 mod links;
 mod operands;
 mod places;

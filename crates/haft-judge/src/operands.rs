@@ -27,8 +27,11 @@ enum Role {
     Reads,
     /// All are read; without any, the directory in which it runs is.
     ReadsHere,
-    /// The first is a pattern unless an option gives it; the others are read, or the directory.
+    /// The first is a pattern unless an option gives it; the others are read. Without any, the directory is, if an
+    /// option makes it search directories, and its input otherwise.
     Searches,
+    /// The same, but without any the directory is read always.
+    SearchesHere,
     /// All are written.
     Writes,
     /// The first is a mode or an owner unless an option gives it; the others are written.
@@ -129,7 +132,8 @@ impl Role {
             Self::Either => [all(How::Read), all(How::Write)].concat(),
             Self::Reads => all(How::Read),
             Self::ReadsHere => here(all(How::Read)),
-            Self::Searches => here(after_first(How::Read)),
+            Self::Searches if !read.is_recursive => after_first(How::Read),
+            Self::Searches | Self::SearchesHere => here(after_first(How::Read)),
             Self::Writes => all(How::Write),
             Self::Changes => after_first(How::Write),
             Self::Filters => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// More than this many possibilities count as none known.
-const PLACES_MAX: usize = 8;
+pub const PLACES_MAX: usize = 8;
 
 /// Where a command may run. The empty path is where the line starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

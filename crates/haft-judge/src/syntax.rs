@@ -9,12 +9,14 @@ use crate::judgement::UnknownReason;
 mod brush;
 mod shuck;
 
+pub use shuck::FUEL_MAX;
+
 /// How deep constructs may nest. Both parsers recurse, and brush's time grows steeply with parentheses in each other.
-const NESTING_MAX: usize = 16;
+pub const NESTING_MAX: usize = 16;
 /// Digits of a descriptor.
-const DESCRIPTOR_DIGITS_MAX: usize = 9;
+pub const DESCRIPTOR_DIGITS_MAX: usize = 9;
 /// The longest line that is parsed.
-pub(crate) const LINE_BYTES_MAX: usize = 32_768;
+pub const LINE_BYTES_MAX: usize = 32_768;
 
 /// Statements, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,11 +17,11 @@ use crate::variables;
 use crate::word::{self, Decoded};
 
 /// Commands of a line, those within its substitutions and inner lines included.
-const COMMANDS_MAX: usize = 256;
+pub const COMMANDS_MAX: usize = 256;
 /// Uses of files of a line.
-const FILES_MAX: usize = 1_024;
+pub const FILES_MAX: usize = 1_024;
 /// Wrappers around each other, and lines within lines.
-const THROUGH_MAX: usize = 8;
+pub const THROUGH_MAX: usize = 8;
 /// Pages are taken as they are used, so a stack that nobody needs costs nothing.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 

@@ -46,6 +46,18 @@ pub struct PathSubject {
     pub absolute: PathBuf,
     /// The path from the workspace root that it lies beneath, empty for the root itself; `None` outside all roots.
     pub relative: Option<PathBuf>,
+    /// How far the access goes from there.
+    pub reach: Reach,
+}
+
+/// How far an access goes from its path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// What the path names. Whatever else is reached beneath it is judged by a path of its own.
+    #[default]
+    Place,
+    /// All that lies beneath the path as well, and nothing of it is judged again.
+    Tree,
 }
 
 /// What a pattern is matched against.
@@ -99,12 +111,18 @@ impl PathSubject {
     pub fn beneath(root: &Path, relative: &Path) -> Self {
         let absolute =
             if relative.as_os_str().is_empty() { root.to_owned() } else { root.join(relative) };
-        Self { absolute, relative: Some(relative.to_owned()) }
+        Self { absolute, relative: Some(relative.to_owned()), reach: Reach::Place }
     }
 
     /// Returns a path outside all workspace roots.
     pub fn outside(absolute: impl Into<PathBuf>) -> Self {
-        Self { absolute: absolute.into(), relative: None }
+        Self { absolute: absolute.into(), relative: None, reach: Reach::Place }
+    }
+
+    /// Returns the same path, reached so far.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
     }
 
     /// Returns how many bytes of the whole path lie before the part relative to the root.

@@ -57,6 +57,8 @@ pub enum Ground {
     Pinned(ScopedRule),
     /// A deny or ask that may match something in a command that is not known.
     MayContain(ScopedRule),
+    /// A deny or ask that may match something beneath a directory all of which is reached.
+    MayReach(ScopedRule),
     /// No rule matches, so someone is asked.
     NoRule,
 }
@@ -107,18 +109,23 @@ pub fn judge(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Deci
         because: Because {
             tool: tool.clone(),
             access: access.cloned(),
-            ground: ground(&reached),
+            ground: ground(&reached, subject),
             lapsed: (!is_allowed).then(lapsed).flatten().map(|winner| winner.rule.into()),
         },
     }
 }
 
-fn ground(verdict: &Verdict<'_>) -> Ground {
+fn ground(verdict: &Verdict<'_>, subject: Subject<'_>) -> Ground {
     let decided_so = |winner: &Candidate<'_>| winner.rule.rule.action == verdict.action;
     match (verdict.winner.filter(decided_so), verdict.holding) {
         (Some(winner), _) if verdict.is_pinned => Ground::Pinned(winner.rule.into()),
         (Some(winner), _) => Ground::Rule(winner.rule.into()),
-        (None, Some(holding)) => Ground::MayContain(holding.rule.into()),
+        (None, Some(holding)) => match subject {
+            Subject::Path(_) => Ground::MayReach(holding.rule.into()),
+            Subject::Command(_) | Subject::Host(_) | Subject::Name(_) | Subject::Nothing => {
+                Ground::MayContain(holding.rule.into())
+            }
+        },
         (None, None) => Ground::NoRule,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use haft_contract::Command;
 
-use crate::access::Subject;
+use crate::access::{Canonical, Subject};
 use crate::decide::{Because, Decision, Ground, Remedy};
 use crate::pattern::{escape, escape_path, normal_host};
 use crate::rule::{Action, Condition, RuleScope, ScopedRule};
@@ -27,16 +27,19 @@ impl Decision {
             (None, Action::Ask) => format!("{tool} needs approval"),
             (None, Action::Deny) => format!("{tool} is denied"),
         };
-        let mut text = format!("{what}: {ground}");
-        if let Some(rule) = lapsed
-            && let Some(condition) = rule.rule.when
-        {
-            text.push_str(&format!("; the {rule} would allow it, but {}", unmet(condition)));
-        }
-        if let Some(remedy) = self.remedy_text() {
-            text.extend(["; ", &remedy]);
-        }
-        text
+        let lapsed = lapsed.as_ref().and_then(|rule| {
+            rule.rule.when.map(|condition| format!("the {rule} does not hold {}", unmet(condition)))
+        });
+        // What lapsed is the reason, and that it holds again the remedy.
+        let why = match lapsed {
+            Some(lapsed) if *ground == Ground::NoRule => lapsed,
+            Some(lapsed) => format!("{ground}; {lapsed}"),
+            None => match self.remedy_text() {
+                Some(remedy) => format!("{ground}; {remedy}"),
+                None => ground.to_string(),
+            },
+        };
+        format!("{what}: {why}")
     }
 
     fn remedy_text(&self) -> Option<String> {
@@ -59,10 +62,19 @@ impl Decision {
             (Remedy::Change(_), Ground::MayContain(_)) => {
                 "while that rule stands, no added rule allows it".to_owned()
             }
+            (Remedy::Change(_), Ground::MayReach(_)) => {
+                "while that rule stands, no added rule allows it: name the files that are meant"
+                    .to_owned()
+            }
             (Remedy::Change(changed), Ground::Rule(_) | Ground::NoRule) => {
-                format!(
-                    "the {changed} would have to change, since it may match part of the command"
-                )
+                let what = match self.because.access {
+                    Some(Canonical::Read { .. } | Canonical::Write { .. }) => "something beneath",
+                    Some(
+                        Canonical::Net { .. } | Canonical::Shell { .. } | Canonical::Named { .. },
+                    )
+                    | None => "part of the command",
+                };
+                format!("the {changed} would have to change, since it may match {what}")
             }
         })
     }
@@ -75,6 +87,9 @@ impl fmt::Display for Ground {
             Self::MayContain(rule) => {
                 write!(f, "its commands are not known, and the {rule} may match one of them")
             }
+            Self::MayReach(rule) => {
+                write!(f, "it reaches all beneath, and the {rule} may match something there")
+            }
             Self::NoRule => f.write_str("no rule matches, and then the answer is ask"),
         }
     }
@@ -83,7 +98,9 @@ impl fmt::Display for Ground {
 /// Says of a condition that it is not met.
 fn unmet(condition: Condition) -> &'static str {
     match condition {
-        Condition::Sandboxed => "the kernel sandbox is not fully enforced here",
+        Condition::Sandboxed => {
+            "while commands are not fully confined, as with --unsafe-no-sandbox or --allow-network (see haft doctor)"
+        }
     }
 }
 

@@ -31,14 +31,16 @@ mod glob;
 mod grant;
 mod host_scope;
 mod lasting;
+pub mod limits;
 mod network_guard;
 mod pattern;
 mod preset;
 mod rank;
 mod rule;
 mod rule_set;
+mod sweep;
 
-pub use access::{Canonical, PathSubject};
+pub use access::{Canonical, PathSubject, Reach};
 pub use capability::{Capabilities, Shortfall};
 pub use decide::{Because, Decision, Ground, Question, Remedy, decide, judge};
 pub use grant::Grant;
@@ -52,3 +54,4 @@ pub use pattern::{Domain, Fault, Pattern, PatternError, Reading, escape, escape_
 pub use preset::PRESETS;
 pub use rule::{Action, Condition, Conditions, Rule, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};
+pub use sweep::Sweep;

@@ -25,7 +25,7 @@ const RESERVED_WORDS: &[&str] =
     &["!", "{", "if", "then", "elif", "else", "while", "until", "do", "time", "coproc"];
 
 /// Lines within lines, as in `bash -c "eval …"`, that are followed; what lies deeper is refused.
-const NESTING_MAX: usize = 8;
+pub(crate) const NESTING_MAX: usize = 8;
 
 /// How long the list is. Whatever a shorter list refuses, a longer one refuses too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use haft_contract::{Command, Variables};
 
-use crate::access::{Canonical, Subject};
+use crate::access::{Canonical, PathSubject, Reach, Subject};
 use crate::glob::Glob;
 pub(crate) use command::CommandPattern;
 pub(crate) use host::{HostPattern, normal_host};
@@ -40,7 +40,7 @@ pub struct Pattern {
 /// Whatever the narrow reading matches, the wide one matches too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reading {
-    /// For allow: only what the pattern says. A space is a real boundary between arguments, and a program given by
+    /// For allow: only what the pattern says, and of a directory all of which is reached, all that is beneath. A space is a real boundary between arguments, and a program given by
     /// path is not the bare name.
     Narrow,
     /// For deny and ask: also what amounts to it. All beneath a directory that matches, a program whose file
@@ -112,7 +112,8 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
     No,
-    /// The access is a command that is not known, and the pattern may match something in it.
+    /// The access is a command that is not known, or reaches all beneath a directory, and the pattern may match something
+    /// in it.
     Perhaps,
     /// It matches, and so many bytes of it are spelled out by the pattern.
     Yes(usize),
@@ -173,7 +174,9 @@ impl Pattern {
     pub(crate) fn fit(&self, subject: Subject<'_>, reading: Reading) -> Fit {
         let Forms::Each { path, command, host, name } = &self.forms else { return Fit::Yes(0) };
         let literal_bytes = match subject {
-            Subject::Path(subject) => path.as_ref().and_then(|path| path.fit(subject, reading)),
+            Subject::Path(subject) => {
+                return path.as_ref().map_or(Fit::No, |path| fit_path(path, subject, reading));
+            }
             Subject::Command(Command::Argv(argv)) => {
                 command.as_ref().and_then(|command| command.fit(argv, reading))
             }
@@ -210,6 +213,18 @@ impl Pattern {
             Forms::Each { path: Some(path), .. } => path.is_void(),
             Forms::Each { path: None, .. } | Forms::Everything => false,
         }
+    }
+}
+
+fn fit_path(pattern: &PathPattern, path: &PathSubject, reading: Reading) -> Fit {
+    let may_match = || match (reading, path.reach) {
+        (Reading::Wide, Reach::Tree) => pattern.may_fit_beneath(path),
+        (Reading::Wide, Reach::Place) | (Reading::Narrow, Reach::Place | Reach::Tree) => false,
+    };
+    match pattern.fit(path, reading) {
+        Some(spelled_bytes) => Fit::Yes(spelled_bytes),
+        None if may_match() => Fit::Perhaps,
+        None => Fit::No,
     }
 }
 

@@ -30,7 +30,8 @@ pub(crate) struct Verdict<'r> {
     pub(crate) winner: Option<Candidate<'r>>,
     /// The winner is a deny of haft itself or of the manifest, which no other rule can change.
     pub(crate) is_pinned: bool,
-    /// A deny or ask that may match something in a command that is not known, and so forbids to allow it.
+    /// A deny or ask that may match something in a command that is not known, or beneath a directory all of which is
+    /// reached, and so forbids to allow it.
     pub(crate) holding: Option<Candidate<'r>>,
 }
 

@@ -252,7 +252,8 @@ fn example_path(example: &str, variables: &Variables) -> PathSubject {
     let roots = variables.workspace.iter().map(PathBuf::as_path);
     if path.is_absolute() {
         let mut relative = roots.filter_map(|root| path.strip_prefix(root).ok());
-        return PathSubject { relative: relative.next().map(Path::to_owned), absolute: path };
+        let relative = relative.next().map(Path::to_owned);
+        return PathSubject { relative, ..PathSubject::outside(path) };
     }
     // Examples have to hold wherever the rules are loaded, so without a workspace some root will do.
     let mut roots = roots.chain([Path::new("/workspace")]);

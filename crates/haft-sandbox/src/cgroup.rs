@@ -18,10 +18,10 @@ use crate::confinement::Resources;
 use crate::process::Exceeded;
 use place::{Interface, Place};
 
-pub(crate) use usage::uses_more_than;
+pub(crate) use usage::{PROCESSES_MAX, uses_more_than};
 
 /// How often removing a group is tried. The kernel finishes with what has ended a moment after it was collected.
-const REMOVALS_MAX: u32 = 50;
+pub(crate) const REMOVALS_MAX: u32 = 50;
 
 /// How long to wait between two tries.
 const REMOVAL_PAUSE_MS: u64 = 2;

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::limits;
 use crate::protect::ProtectedNames;
 
 /// The port of the proxy on the loopback interface of a command whose network is [`Network::Proxied`].
@@ -62,13 +63,12 @@ pub struct Resources {
 
 impl Default for Resources {
     fn default() -> Resources {
-        const GIB: u64 = 1024 * 1024 * 1024;
         Resources {
-            memory_bytes: 4 * GIB,
-            processes: 1_024,
-            temp_bytes: 2 * GIB,
-            file_bytes: 4 * GIB,
-            open_files: 4_096,
+            memory_bytes: limits::MEMORY_BYTES_DEFAULT,
+            processes: limits::PROCESSES_DEFAULT,
+            temp_bytes: limits::TEMP_BYTES_DEFAULT,
+            file_bytes: limits::FILE_BYTES_DEFAULT,
+            open_files: limits::OPEN_FILES_DEFAULT,
         }
     }
 }

@@ -72,6 +72,7 @@ mod confinement;
 #[cfg(target_os = "linux")]
 pub mod helper;
 mod kernel;
+pub mod limits;
 mod process;
 mod protect;
 pub mod proxy;

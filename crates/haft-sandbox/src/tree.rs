@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// How often the remains of a session are looked for.
-const ROUNDS_MAX: u32 = 400;
+pub(crate) const ROUNDS_MAX: u32 = 400;
 
 /// How long a round waits for the kernel to carry out what it was asked.
 const ROUND_MS: u64 = 5;

@@ -7,6 +7,9 @@ use crate::judgement::{How, Word};
 /// Options that give what is the first operand otherwise.
 const FIRST_GIVEN: &[&str] = &["regexp", "file", "files", "type-list", "reference"];
 const FIRST_GIVEN_LETTERS: &str = "ef";
+/// Options that make a utility search the directory where nothing else is named.
+const RECURSIVE: &[&str] = &["recursive", "dereference-recursive", "directories"];
+const RECURSIVE_LETTERS: &str = "Rdr";
 /// Letters that the utilities with a mode have. Others are a mode, as in `chmod -x`.
 const CHANGE_LETTERS: &str = "cfvRhHLP";
 
@@ -18,6 +21,8 @@ pub(super) struct Arguments {
     pub(super) files: Vec<(String, How)>,
     /// An option stands for the first operand.
     pub(super) is_first_given: bool,
+    /// An option makes it search directories.
+    pub(super) is_recursive: bool,
     /// An option names the target, or every operand is one.
     pub(super) is_target_given: bool,
     /// A shortened option leaves open what the next word is.
@@ -67,7 +72,10 @@ impl Arguments {
     fn take_unknown(&mut self, role: Role) {
         match role {
             Role::Reads | Role::ReadsHere | Role::Writes | Role::Unpacks | Role::Settings => {}
-            Role::Searches | Role::Changes => self.is_first_given |= self.operands.is_empty(),
+            Role::Searches | Role::SearchesHere | Role::Changes => {
+                self.is_first_given |= self.operands.is_empty();
+                self.is_recursive = true;
+            }
             Role::Filters | Role::Copies | Role::Moves | Role::Packs | Role::Either => {
                 self.is_doubtful = true;
             }
@@ -80,6 +88,7 @@ impl Arguments {
             None => (option, None),
         };
         self.is_first_given |= FIRST_GIVEN.iter().any(|given| given.starts_with(name));
+        self.is_recursive |= RECURSIVE.iter().any(|option| option.starts_with(name));
         let is_directory = utility.names.contains(&"install") && "directory".starts_with(name);
         self.is_target_given |= "target-directory".starts_with(name);
         if is_directory {
@@ -106,8 +115,9 @@ impl Arguments {
         self.is_first_given |= utility.role == Role::Changes && !letters.chars().all(is_change);
         for (index, letter) in letters.char_indices() {
             let rest = letters.get(index + letter.len_utf8()..).unwrap_or_default();
-            if utility.role == Role::Searches && FIRST_GIVEN_LETTERS.contains(letter) {
-                self.is_first_given = true;
+            if matches!(utility.role, Role::Searches | Role::SearchesHere) {
+                self.is_first_given |= FIRST_GIVEN_LETTERS.contains(letter);
+                self.is_recursive |= RECURSIVE_LETTERS.contains(letter);
             }
             if utility.names.contains(&"install") && letter == 'd' {
                 self.is_doubtful = true;

@@ -107,7 +107,7 @@ pub(super) const UTILITIES: &[Utility] = &[
     ),
     row(
         &["rg"],
-        Role::Searches,
+        Role::SearchesHere,
         "eABCmMjdgtTEr",
         RG_LONG,
         &[("f", Read), ("file", Read), ("ignore-file", Read)],

@@ -138,6 +138,8 @@ fn subcommand_files<'a>(name: &str, words: &[&'a str]) -> Vec<(&'a str, How)> {
             let places: Vec<_> = operands().chain(named()).collect();
             if places.len() > 1 { places } else { vec!["."] }
         }
+        // It searches what is tracked in the directory, unless places are named; before `--`, they may be commits.
+        "grep" if after.len() < 2 => vec!["."],
         "annotate" | "blame" => operands().chain(named()).collect(),
         "diff" | "grep" | "log" | "show" => named().collect(),
         _ => Vec::new(),

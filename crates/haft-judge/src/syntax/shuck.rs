@@ -20,7 +20,7 @@ use crate::judgement::UnknownReason;
 type Read<T> = Result<T, UnknownReason>;
 
 /// Parser operations; a line of the greatest length needs far fewer.
-const FUEL_MAX: usize = LINE_BYTES_MAX * 32;
+pub const FUEL_MAX: usize = LINE_BYTES_MAX * 32;
 /// The parser counts several levels where a reader sees one.
 const DEPTH_PER_NESTING: usize = 4;
 

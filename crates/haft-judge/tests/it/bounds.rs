@@ -1,12 +1,7 @@
 //! What is too large is unknown as a whole, and what just fits is not.
 
+use haft_judge::limits::{COMMANDS_MAX, FILES_MAX, LINE_BYTES_MAX, NESTING_MAX, THROUGH_MAX};
 use haft_judge::{UnknownReason, judge};
-
-/// Lengths and depths up to which lines are judged, as documented where they are set.
-const LINE_BYTES_MAX: usize = 32_768;
-const NESTING_MAX: usize = 16;
-const COMMANDS_MAX: usize = 256;
-const THROUGH_MAX: usize = 8;
 
 fn reasons(line: &str) -> Vec<UnknownReason> {
     judge(line).unknown.into_iter().map(|unknown| unknown.reason).collect()
@@ -39,6 +34,16 @@ fn brackets() {
 fn commands() {
     let line = |count: usize| (0..count).map(|index| format!("a {index}\n")).collect::<String>();
     check(&line(COMMANDS_MAX), &line(COMMANDS_MAX + 1));
+}
+
+#[test]
+fn files() {
+    let line =
+        |count: usize| (0..count).fold("cat".to_owned(), |line, index| format!("{line} f{index}"));
+    // Each counts twice: as a use, and as a place that a link may have led to.
+    let most = FILES_MAX / 2;
+    assert_eq!(judge(&line(most)).files.len(), most);
+    check(&line(most), &line(most + 1));
 }
 
 #[test]

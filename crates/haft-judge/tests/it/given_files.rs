@@ -162,6 +162,10 @@ fn git_reads_files_that_it_is_given_by_name() {
             "git -c user.name=x log -p -- a",
             "git grep --no-index secret",
             "git grep --no-index secret a",
+            "git grep secret",
+            "git -C a grep secret HEAD",
+            "git grep secret -- b c",
+            "git grep secret --",
             "git show --output=a HEAD",
             "git log --output a",
             "git push",
@@ -175,6 +179,10 @@ fn git_reads_files_that_it_is_given_by_name() {
             git -c user.name=x log -p -- a: read a
             git grep --no-index secret: read .
             git grep --no-index secret a: read secret, read a
+            git grep secret: read .
+            git -C a grep secret HEAD: read a
+            git grep secret -- b c: read b, read c
+            git grep secret --: read .
             git show --output=a HEAD: write a
             git log --output a: write a
             git push: nothing

@@ -131,6 +131,70 @@ python3 f.py"#,
 }
 
 #[test]
+fn searches_read_what_they_are_given_or_where_they_are() {
+    check(
+        "rg x",
+        expect![[r#"
+        run rg x
+        read .
+    "#]],
+    );
+    check(
+        "rg -n x src",
+        expect![[r#"
+        run rg -n x src
+        read src
+    "#]],
+    );
+    check(
+        "grep -r x",
+        expect![[r#"
+        run grep -r x
+        read .
+    "#]],
+    );
+    check(
+        "cd src && grep -in --recursive -e x",
+        expect![[r#"
+        run cd src
+        run grep -in --recursive -e x
+        read src
+    "#]],
+    );
+    check(
+        "grep --directories=recurse x",
+        expect![[r#"
+        run grep --directories=recurse x
+        read .
+    "#]],
+    );
+    check(
+        "grep -d skip x",
+        expect![[r#"
+        run grep -d skip x
+        read .
+    "#]],
+    );
+    check(
+        "cargo test | grep -v ok | egrep -A 2 failed",
+        expect![[r#"
+        run cargo test
+        run grep -v ok
+        run egrep -A 2 failed
+    "#]],
+    );
+    check(
+        "ls | grep $options x",
+        expect![[r#"
+        run ls
+        partly grep $options x
+        read .
+        read x
+    "#]],
+    );
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a line and what is found in it, many times")]
 fn files_are_where_the_shell_is() {
     check(

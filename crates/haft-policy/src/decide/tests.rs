@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use haft_contract::{Command, ToolId, Variables};
 
 use super::{Decision, Question, Remedy, decide};
-use crate::access::{Canonical, PathSubject, SHOWN_CHARS_MAX};
+use crate::access::{Canonical, PathSubject, Reach, SHOWN_CHARS_MAX};
 use crate::explain::SUGGESTION_BYTES_MAX;
 use crate::rule::{Action, Conditions, Rule, RuleScope};
 use crate::rule_set::RuleSet;
@@ -47,6 +47,8 @@ fn access(text: &str) -> Canonical {
     match kind {
         "read" => Canonical::Read { path: path() },
         "write" => Canonical::Write { path: path() },
+        "read-tree" => Canonical::Read { path: path().reaching(Reach::Tree) },
+        "write-tree" => Canonical::Write { path: path().reaching(Reach::Tree) },
         "net" => Canonical::Net { host: rest.to_owned() },
         "run" => shell(&rest.split(' ').collect::<Vec<_>>()),
         "line" => Canonical::Shell { command: Command::Unknown(rest.to_owned()) },
@@ -545,4 +547,78 @@ fn a_long_command_is_cut_in_messages() {
     let longest = "é".repeat(SHOWN_CHARS_MAX);
     assert_eq!(shown(SHOWN_CHARS_MAX), format!("shell.run of \"{longest}\""));
     assert_eq!(shown(SHOWN_CHARS_MAX + 1), format!("shell.run of \"{longest}…\""));
+}
+
+#[test]
+fn what_reaches_all_beneath_a_directory_asks_where_a_deny_may_be_met() {
+    let of = |deny: &str, access: &str, action| {
+        let lines = ["preset allow fs.* {workspace}/**", "preset allow bash", deny];
+        check_action(&lines, "bash", access, action);
+    };
+    for (pattern, trees, others) in [
+        ("secret/**", &[".", "/work"][..], &["src", "secrets", "a/secret", "/etc"][..]),
+        ("a/b/c", &[".", "a", "a/b"], &["b", "a/c", "a/bb", "a/b/d"]),
+        ("**/.env", &[".", "src", "src/a"], &["/etc"]),
+        (".env", &[".", "src"], &["/etc"]),
+        ("src/*/x", &[".", "src", "src/a"], &["docs", "src/a/y"]),
+        ("/work/src/x", &[".", "src", "/"], &["docs", "/etc"]),
+        ("{workspace}/src/**/x", &[".", "src", "src/a/b", "/"], &["docs", "/etc"]),
+    ] {
+        let denies =
+            [format!("manifest deny fs.read {pattern}"), format!("session ask fs.* {pattern}")];
+        for deny in &denies {
+            let lines = ["manifest allow fs.read", deny];
+            for tree in trees {
+                let access = format!("read-tree {tree}");
+                check_action(&lines, "bash", &access, Action::Ask);
+                check_action(&lines, "bash", &access.replace("-tree", ""), Action::Allow);
+            }
+            for other in others {
+                check_action(&lines, "bash", &format!("read-tree {other}"), Action::Allow);
+            }
+        }
+    }
+    of("manifest deny fs.read secret/**", "read-tree secret", Action::Deny);
+    of("manifest deny fs.read secret/**", "read-tree secret/a", Action::Deny);
+    of("manifest deny fs.write src/gen/**", "write-tree src", Action::Ask);
+    of("manifest deny fs.write src/gen/**", "read-tree src", Action::Allow);
+    of("manifest deny bash rm", "read-tree src", Action::Allow);
+    of("manifest deny shell.run rm", "write-tree src", Action::Allow);
+    // Without a rule about something beneath, nothing changes.
+    check_action(&["preset allow fs.read {workspace}/**"], "bash", "read-tree .", Action::Allow);
+}
+
+#[test]
+fn an_allow_of_a_tree_covers_all_of_it() {
+    let check = |pattern: &str, access: &str, action| {
+        let allow = format!("session allow fs.read {pattern}");
+        check_action(&[&allow], "bash", access, action);
+    };
+    for pattern in ["src", "src/**", "**", "{workspace}/**", "s*/**", "src/**/*"] {
+        check(pattern, "read-tree src/gen", Action::Allow);
+    }
+    for pattern in ["src/*", "**/gen", "*/gen"] {
+        check(pattern, "read-tree src/gen", Action::Ask);
+        check(pattern, "read src/gen", Action::Allow);
+    }
+}
+
+#[test]
+fn a_tree_in_which_a_deny_may_be_met_is_explained() {
+    check(
+        &["preset allow *", "manifest deny fs.read secret/**"],
+        "bash",
+        &["run rg x", "read-tree ."],
+        expect![[
+            r#"bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "secret/**"` may match something there; while that rule stands, no added rule allows it: name the files that are meant"#
+        ]],
+    );
+    check(
+        &["project deny fs.read *", "session ask fs.read secret/**"],
+        "bash",
+        &["read-tree ."],
+        expect![[
+            r#"bash is denied fs.read of ".": the project rule `deny fs.read "*"` decides; the session rule `ask fs.read "secret/**"` would have to change, since it may match something beneath"#
+        ]],
+    );
 }

@@ -195,14 +195,10 @@ fn unfinished_lines_end_where_they_end() {
 #[test]
 fn refusals_say_what_was_found() {
     let message = |line| network_guard_line(line).unwrap().message;
-    expect_test::expect![[r#"the command holds an address ("10.0.0.1") and the network is off; leave it out, or ask for the network to be allowed"#]]
-        .assert_eq(&line_guard(NetworkGuard::Strict, "ls 10.0.0.1").unwrap().message);
-    expect_test::expect![[
-        r#"curl uses the network, which is off; work offline, or ask the user to grant its hosts (--allow-host) or to leave this to the sandbox (network_guard = "kernel")"#
-    ]]
-    .assert_eq(&message("ls; /usr/bin/curl x"));
-    expect_test::expect!["the command names a URL (http://…) and the network is off; leave it out, or ask for the network to be allowed"].assert_eq(&message("ls http://example.com"));
-    expect_test::expect![[r#"git with "push" talks to a remote, and the network is off; use local git commands, or ask for the network to be allowed"#]].assert_eq(&message("git push"));
+    expect_test::expect![[r#""10.0.0.1", which is an address, is refused by name: the network is off, and in the sandbox it could reach nothing; leave it out, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&line_guard(NetworkGuard::Strict, "ls 10.0.0.1").unwrap().message);
+    expect_test::expect![[r#"curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("ls; /usr/bin/curl x"));
+    expect_test::expect![[r#"a word that begins with http:// is refused by name: the network is off, and in the sandbox it could reach nothing; leave it out, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("ls http://example.com"));
+    expect_test::expect![[r#"git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("git push"));
     expect_test::expect!["the command holds more than 8 lines within each other and the network is off; run them one by one"].assert_eq(&message(&("eval ".repeat(20) + "ls")));
 }
 

@@ -57,7 +57,7 @@ pub(super) fn refused_word(guard: NetworkGuard, word: &str) -> Option<NetworkRef
     let scheme =
         STANDARD_SCHEMES.iter().find(|scheme| word.starts_with(**scheme)).filter(|_| !is_own);
     if let Some(scheme) = scheme {
-        return Some(refusal(format!("the command names a URL ({scheme}…)"), "leave it out"));
+        return Some(refusal(&format!("a word that begins with {scheme}"), "leave it out"));
     }
     match guard {
         NetworkGuard::Kernel | NetworkGuard::Standard => None,
@@ -80,15 +80,15 @@ fn refused_strictly(word: &str) -> Option<NetworkRefusal> {
     let found = if begins_with_scheme(word)
         || STRICT_BEGINNINGS.iter().any(|beginning| word.starts_with(beginning))
     {
-        "the name of something elsewhere"
+        "looks like the name of something elsewhere"
     } else if is_address(word) {
-        "an address"
+        "is an address"
     } else if is_proxy_setting(word) {
-        "a proxy setting"
+        "is a proxy setting"
     } else {
         return None;
     };
-    Some(refusal(format!("the command holds {found} ({word:?})"), "leave it out"))
+    Some(refusal(&format!("{word:?}, which {found},"), "leave it out"))
 }
 
 /// Returns whether the command fetches from servers on the loopback interface alone, as one does that tries a server which
@@ -118,23 +118,14 @@ fn refused_program(guard: NetworkGuard, program: &str) -> Option<NetworkRefusal>
         NetworkGuard::Standard => STANDARD_PROGRAMS.contains(&name),
         NetworkGuard::Strict => [STANDARD_PROGRAMS, STRICT_PROGRAMS].concat().contains(&name),
     };
-    is_listed.then(|| NetworkRefusal {
-        code: ErrorCode::NetworkDisabled,
-        message: format!(
-            "{name} uses the network, which is off; work offline, or ask the user to grant its hosts \
-             (--allow-host) or to leave this to the sandbox (network_guard = \"kernel\")"
-        ),
-    })
+    is_listed.then(|| refusal(name, "work offline"))
 }
 
 fn refused_git(program: &str, arguments: &[String]) -> Option<NetworkRefusal> {
     let word = git_subcommand(arguments).filter(|_| base_name(program) == "git")?;
     GIT_REMOTE_SUBCOMMANDS.contains(&word).then(|| NetworkRefusal {
         code: ErrorCode::GitRemoteDisabled,
-        message: format!(
-            "git with {word:?} talks to a remote, and the network is off; use local git commands, or \
-             ask for the network to be allowed"
-        ),
+        ..refusal(&format!("git {word}"), "use local git commands")
     })
 }
 
@@ -152,11 +143,13 @@ pub fn git_subcommand(arguments: &[String]) -> Option<&str> {
     None
 }
 
-fn refusal(found: String, next: &str) -> NetworkRefusal {
+/// Says that the list goes by names: what is on it is refused also where it would have worked offline.
+fn refusal(found: &str, next: &str) -> NetworkRefusal {
     NetworkRefusal {
         code: ErrorCode::NetworkDisabled,
         message: format!(
-            "{found} and the network is off; {next}, or ask for the network to be allowed"
+            "{found} is refused by name: the network is off, and in the sandbox it could reach nothing; {next}, or ask the \
+             user to grant hosts (--allow-host) or to turn the list of names off (network_guard = \"kernel\" in haft.toml)"
         ),
     }
 }

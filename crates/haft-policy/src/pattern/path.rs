@@ -1,12 +1,13 @@
 //! Patterns over resolved paths, name by name, on bytes and without case folding. The file system is not looked
 //! at: whether a name is a directory is not known here.
 
+use std::collections::BTreeSet;
 use std::path::{Component as PathComponent, Path};
 
 use haft_contract::Variables;
 
 use super::{Fault, Reading};
-use crate::access::{PathSubject, components};
+use crate::access::{PathSubject, Reach, components};
 use crate::glob::Glob;
 
 /// A path pattern; several alternatives where a variable stands for several directories, none where it is empty.
@@ -91,6 +92,11 @@ impl PathPattern {
             .max()
     }
 
+    /// Returns whether there can be a path beneath this one that matches.
+    pub(crate) fn may_fit_beneath(&self, directory: &PathSubject) -> bool {
+        self.alternatives.iter().any(|alternative| alternative.may_match_beneath(directory))
+    }
+
     /// Returns whether no path can match, because a variable is empty.
     pub(crate) fn is_void(&self) -> bool {
         self.alternatives.is_empty()
@@ -129,16 +135,43 @@ impl Anchored {
     }
 
     fn matches(&self, path: &PathSubject, reading: Reading) -> bool {
-        let path = match self.anchor {
-            Anchor::FileSystemRoot => Some(path.absolute.as_path()),
-            Anchor::WorkspaceRoot => path.relative.as_deref(),
-        };
+        match (reading, path.reach) {
+            (Reading::Narrow, Reach::Tree) if !self.covers_beneath() => return false,
+            (Reading::Narrow | Reading::Wide, Reach::Tree | Reach::Place) => {}
+        }
+        let path = self.beneath_anchor(path);
         let reaches_beneath = self.is_plain || reading == Reading::Wide;
         if self.is_bare_name && reading == Reading::Wide {
             let mut parts = path.into_iter().flat_map(components);
             return parts.any(|part| self.names.iter().all(|name| name.matches(part)));
         }
         path.is_some_and(|path| names_match(&self.names, components(path), reaches_beneath))
+    }
+
+    /// Returns whether all beneath a path that matches matches as well.
+    fn covers_beneath(&self) -> bool {
+        let is_any = |name: &Name| match name {
+            Name::Literal(_) => false,
+            Name::Glob(glob) => glob.is_everything(),
+            Name::AnyDepth => true,
+        };
+        let stars = self.names.iter().rposition(|name| matches!(name, Name::AnyDepth));
+        let after_stars = stars.and_then(|at| self.names.get(at..));
+        self.is_plain || after_stars.is_some_and(|names| names.iter().all(is_any))
+    }
+
+    fn may_match_beneath(&self, directory: &PathSubject) -> bool {
+        self.beneath_anchor(directory).is_some_and(|directory| {
+            self.is_bare_name || names_go_on(&self.names, components(directory))
+        })
+    }
+
+    /// Returns the part of a path that the pattern speaks of, if it lies where the pattern begins.
+    fn beneath_anchor<'a>(&self, path: &'a PathSubject) -> Option<&'a Path> {
+        match self.anchor {
+            Anchor::FileSystemRoot => Some(path.absolute.as_path()),
+            Anchor::WorkspaceRoot => path.relative.as_deref(),
+        }
     }
 }
 
@@ -185,6 +218,31 @@ fn names_match<'a>(
         name_at = *after_stars;
         path = stars_end.clone();
     }
+}
+
+/// Returns whether a path that matches can begin with these parts, and be longer.
+fn names_go_on<'a>(names: &[Name], directory: impl Iterator<Item = &'a [u8]>) -> bool {
+    // How many names the parts so far may stand for.
+    let mut taken = with_skipped_stars(names, BTreeSet::from([0]));
+    for part in directory {
+        let step = |at: usize| match names.get(at) {
+            Some(Name::AnyDepth) => Some(at),
+            Some(name) => name.matches(part).then_some(at + 1),
+            None => None,
+        };
+        taken = with_skipped_stars(names, taken.into_iter().filter_map(step).collect());
+    }
+    taken.into_iter().any(|at| at < names.len())
+}
+
+/// Adds what is reached where `**` stands for no name.
+fn with_skipped_stars(names: &[Name], mut taken: BTreeSet<usize>) -> BTreeSet<usize> {
+    for (at, name) in names.iter().enumerate() {
+        if matches!(name, Name::AnyDepth) && taken.contains(&at) {
+            taken.insert(at + 1);
+        }
+    }
+    taken
 }
 
 impl Name {

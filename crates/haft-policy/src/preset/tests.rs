@@ -143,7 +143,7 @@ fn workspace_lets_commands_run_only_while_they_are_confined() {
     let accesses = [Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) }];
     let decision =
         decide(&Question { tool: &tool, accesses: &accesses }, &preset("workspace", false));
-    expect![[r#"bash needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the preset rule `allow bash "*" when sandboxed` would allow it, but the kernel sandbox is not fully enforced here; the rule `allow bash "*"` would allow it"#]].assert_eq(&decision.explain());
+    expect![[r#"bash needs approval for shell.run of "ls | wc": the preset rule `allow bash "*" when sandboxed` does not hold while commands are not fully confined, as with --unsafe-no-sandbox or --allow-network (see haft doctor)"#]].assert_eq(&decision.explain());
     // What someone denies by name may hide in a line that is not known.
     let deny = (RuleScope::Manifest, Rule::new("bash", "rm -rf *", Action::Deny));
     let rules = preset("workspace", true)

@@ -3,7 +3,7 @@
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet};
 use haft_policy::{
     Action, Canonical, Capabilities, Condition, Conditions, Decision, Grant, Ground, HostScope,
-    Question, Remedy, Rule, RuleScope, RuleSet, decide, judge, lasting_rules,
+    PathSubject, Question, Reach, Remedy, Rule, RuleScope, RuleSet, decide, judge, lasting_rules,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,6 +12,8 @@ use crate::vocabulary::{
     Scoped, access, accesses, action, path, rule, rule_set, rules, scope, tool, variables,
 };
 
+/// Places in a directory.
+const WITHIN: &[&str] = &["a.rs", ".env", "src", "src/gen", "src/gen/a.rs", "gen/a.rs", "x/y/.env"];
 const HOSTS: &[&str] = &["example.com", "a.example.com", "localhost", "10.0.0.1"];
 
 fn decide_with(rules: &[Scoped], tool: &haft_contract::ToolId, accesses: &[Canonical]) -> Decision {
@@ -78,6 +80,25 @@ proptest! {
         let mut rules = rules;
         rules.push(deny);
         prop_assert!(decide_with(&rules, &tool, &accesses).action >= before);
+    }
+
+    #[test]
+    fn what_is_allowed_of_a_tree_is_allowed_of_everything_in_it(
+        rules in rules(), tool in tool(), tree in path(), within in select(WITHIN), is_write in any::<bool>(),
+    ) {
+        let access = |path| if is_write { Canonical::Write { path } } else { Canonical::Read { path } };
+        let beneath = PathSubject {
+            absolute: tree.absolute.join(within),
+            relative: tree.relative.as_ref().map(|relative| relative.join(within)),
+            reach: Reach::Place,
+        };
+        let rules = rule_set(&rules);
+        let place = judge(&tool, Some(&access(tree.clone().reaching(Reach::Place))), &rules);
+        let tree = judge(&tool, Some(&access(tree.reaching(Reach::Tree))), &rules);
+        prop_assert!(tree.action >= place.action);
+        if tree.action == Action::Allow {
+            prop_assert_eq!(judge(&tool, Some(&access(beneath)), &rules).action, Action::Allow);
+        }
     }
 
     #[test]
@@ -216,7 +237,7 @@ proptest! {
         prop_assert!(rules.contains(&in_the_way));
         let others: Vec<_> = rules.iter().filter(|rule| **rule != in_the_way).cloned().collect();
         prop_assert_ne!(&judge(&tool, Some(&access), &rule_set(&others)), &before);
-        if matches!(before.because.ground, Ground::Pinned(_) | Ground::MayContain(_)) {
+        if matches!(before.because.ground, Ground::Pinned(_) | Ground::MayContain(_) | Ground::MayReach(_)) {
             let mut rules = rules;
             rules.push(added);
             prop_assert_ne!(judge(&tool, Some(&access), &rule_set(&rules)).action, Action::Allow);
@@ -228,7 +249,9 @@ proptest! {
         let decision = decide_with(&rules, &tool, &accesses);
         let text = decision.explain();
         prop_assert!(text.starts_with(tool.as_str()));
-        if let Ground::Rule(rule) | Ground::Pinned(rule) | Ground::MayContain(rule) = decision.because.ground {
+        if let Ground::Rule(rule) | Ground::Pinned(rule) | Ground::MayContain(rule) | Ground::MayReach(rule) =
+            decision.because.ground
+        {
             prop_assert!(text.contains(&rule.rule.to_string()), "{text}");
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Command, ToolId, Variables};
-use haft_policy::{Action, Canonical, Conditions, PathSubject, Rule, RuleScope, RuleSet};
+use haft_policy::{Action, Canonical, Conditions, PathSubject, Reach, Rule, RuleScope, RuleSet};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -104,13 +104,18 @@ pub(crate) fn tool() -> impl Strategy<Value = ToolId> {
 
 pub(crate) fn path() -> impl Strategy<Value = PathSubject> {
     let relative = subsequence(PATH_WORDS.to_vec(), 0..=3).prop_map(|words| words.join("/"));
-    (relative, prop::bool::weighted(0.9)).prop_map(|(relative, is_inside)| {
-        if is_inside {
+    (relative, prop::bool::weighted(0.9), reach()).prop_map(|(relative, is_inside, reach)| {
+        let path = if is_inside {
             PathSubject::beneath(Path::new("/work"), Path::new(&relative))
         } else {
             PathSubject::outside(Path::new("/etc").join(relative))
-        }
+        };
+        path.reaching(reach)
     })
+}
+
+fn reach() -> impl Strategy<Value = Reach> {
+    prop_oneof![3 => Just(Reach::Place), 1 => Just(Reach::Tree)]
 }
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {

@@ -8,7 +8,7 @@ use std::io;
 use rustix::process::Pid;
 
 /// How many processes are looked at; a tree that is larger is stopped by the bound on processes long before.
-const PROCESSES_MAX: usize = 16_384;
+pub(crate) const PROCESSES_MAX: usize = 16_384;
 
 /// Tells whether the tree uses more than this, with what is shared divided among those that share it.
 ///

@@ -14,7 +14,7 @@ use rustix::thread::{
 /// The kernel keeps capabilities in 64 bits.
 const CAPABILITY_MAX: c_ulong = 63;
 
-const NONE: CapabilitySets = CapabilitySets {
+pub(super) const NONE: CapabilitySets = CapabilitySets {
     effective: CapabilitySet::empty(),
     permitted: CapabilitySet::empty(),
     inheritable: CapabilitySet::empty(),

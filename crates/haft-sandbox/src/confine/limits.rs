@@ -10,10 +10,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 use crate::confinement::Resources;
 
 /// Memory that one process may keep from being swapped: enough for secrets, and never much.
-const LOCKED_BYTES_MAX: u64 = 64 * 1024;
+pub(crate) const LOCKED_BYTES_MAX: u64 = 64 * 1024;
 
 /// Signals that wait for delivery. Timers need one each, so that none at all would break programs.
-const PENDING_SIGNALS_MAX: u64 = 4_096;
+pub(crate) const PENDING_SIGNALS_MAX: u64 = 4_096;
 
 /// Where the kernel takes the bound of the reader's own pid namespace.
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";

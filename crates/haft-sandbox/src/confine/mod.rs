@@ -18,8 +18,11 @@ mod view;
 use std::os::fd::OwnedFd;
 
 pub(crate) use layers::Layers;
+pub(crate) use limits::{LOCKED_BYTES_MAX, PENDING_SIGNALS_MAX};
+pub(crate) use mounts::{BYTES_PER_FILE, UPON_TOP_MAX};
 pub(crate) use namespaces::{User, namespace_flags};
-pub(crate) use private::PrivateDirectory;
+pub(crate) use private::{NAMES_MAX, PrivateDirectory};
+pub(crate) use rules::NEIGHBOURS_MAX;
 
 use mounts::View;
 use namespaces::Place;

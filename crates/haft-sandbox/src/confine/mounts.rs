@@ -28,7 +28,7 @@ use crate::confinement::Resources;
 use crate::wire::{Bounds, Failure, Stage};
 
 /// How many bytes of temporary files there are for one file, roughly; it bounds their number.
-const BYTES_PER_FILE: u64 = 4_096;
+pub(crate) const BYTES_PER_FILE: u64 = 4_096;
 
 /// How many temporary files there may be however few bytes they have.
 const FILES_MIN: u64 = 4_096;
@@ -37,7 +37,7 @@ const FILES_MIN: u64 = 4_096;
 const BUILDING_SITE: &str = "/proc";
 
 /// How many file systems may lie upon the machine's top.
-const UPON_TOP_MAX: u32 = 16;
+pub(crate) const UPON_TOP_MAX: u32 = 16;
 
 /// The name of the file in the temporary file system that stands for every hidden one.
 const EMPTY_FILE: &str = "empty";

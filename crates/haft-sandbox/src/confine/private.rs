@@ -14,7 +14,7 @@ use crate::wire::{Failure, Stage};
 const PARENT: &str = "/tmp";
 
 /// How many names are tried; each is taken only if a helper of the same number once died without tidying up.
-const NAMES_MAX: u32 = 64;
+pub(crate) const NAMES_MAX: u32 = 64;
 
 /// A directory that is removed with all its content when the value is dropped.
 #[derive(Debug)]

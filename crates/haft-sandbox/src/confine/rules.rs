@@ -10,7 +10,7 @@ use super::view::{DEVICES, TEMPORARY};
 use crate::wire::{Bounds, Failure, Stage};
 
 /// How many neighbours of hidden paths are granted at most.
-const NEIGHBOURS_MAX: usize = 20_000;
+pub(crate) const NEIGHBOURS_MAX: usize = 20_000;
 
 /// The rules inside a view that holds nothing but what may be read.
 pub(super) fn within_view(bounds: &Bounds) -> Vec<PathRule> {

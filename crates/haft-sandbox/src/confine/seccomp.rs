@@ -135,7 +135,7 @@ const ONE_PROCESS: u32 = 0;
 const ONE_PROCESS_FOR_IO: u32 = 1;
 
 /// The largest piece of shared memory where large ones are refused.
-const SEGMENT_BYTES_MAX: u32 = 64 * 1024;
+pub(crate) const SEGMENT_BYTES_MAX: u32 = 64 * 1024;
 
 /// The value with which `personality` only asks.
 const PERSONALITY_ASK: u32 = 0xffff_ffff;

@@ -24,7 +24,7 @@ use crate::tree;
 use crate::wire::{self, Applied, Bounds, Failure, Reply, Spec, Stage};
 
 /// How long the supervisor tries to kill what is left before it reports survivors.
-const TEARDOWN_MS_MAX: u64 = 5_000;
+pub(crate) const TEARDOWN_MS_MAX: u64 = 5_000;
 
 /// How long it waits between two tries at most.
 const PAUSE_MS_MAX: u64 = 16;

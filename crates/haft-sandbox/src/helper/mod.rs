@@ -19,6 +19,10 @@ mod search;
 mod supervisor;
 mod zygote;
 
+pub(crate) use family::TEARDOWN_MS_MAX as FAMILY_TEARDOWN_MS_MAX;
+pub(crate) use realm::TEARDOWN_MS_MAX as REALM_TEARDOWN_MS_MAX;
+pub(crate) use zygote::SWEEPS_MAX;
+
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;

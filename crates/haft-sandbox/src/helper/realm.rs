@@ -24,7 +24,7 @@ use crate::process::Exceeded;
 use crate::wire::{self, Bounds, Failure, Reply, Stage};
 
 /// How long the namespace has to end before survivors are reported.
-const TEARDOWN_MS_MAX: u64 = 5_000;
+pub(crate) const TEARDOWN_MS_MAX: u64 = 5_000;
 
 /// How often the memory in use is looked at, and how late the end of that time is noticed at most.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

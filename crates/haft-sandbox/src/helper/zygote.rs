@@ -27,7 +27,7 @@ const SWEEP: Duration = Duration::from_millis(5);
 const SPARE_DELAY_MICROS: u64 = 1_500;
 
 /// How often strays of one dead supervisor are looked for.
-const SWEEPS_MAX: u32 = 400;
+pub(crate) const SWEEPS_MAX: u32 = 400;
 
 /// Forks a supervisor for each request until the launcher's side closes and every supervisor has ended.
 pub(super) fn run(socket: OwnedFd) -> io::Result<()> {

@@ -20,13 +20,13 @@ use crate::tree;
 use crate::wire::{Applied, Failure, Reply};
 
 /// How often a helper that is waited for is told to go on, in case someone has stopped it.
-const WAKE_MS: u64 = 500;
+pub(crate) const WAKE_MS: u64 = 500;
 
 /// How long a supervisor has to kill a tree before it is killed itself; longer than it takes to give up by itself.
-const KILL_MS_MAX: u64 = 10_000;
+pub(crate) const KILL_MS_MAX: u64 = 10_000;
 
 /// How long a supervisor that was killed has to end, and its zygote to say of what.
-const BURY_MS_MAX: u64 = 5_000;
+pub(crate) const BURY_MS_MAX: u64 = 5_000;
 
 /// The controlling side of a command.
 ///

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::confinement::Confinement;
 
 /// How many paths are remembered. A session has some dozens.
-const PATHS_MAX: usize = 4_096;
+pub(crate) const PATHS_MAX: usize = 4_096;
 
 /// Finds places, and remembers where each path led at first.
 ///

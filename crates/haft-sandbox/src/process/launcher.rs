@@ -30,10 +30,10 @@ use crate::protect::{Holding, Means, PinKind, ProtectedNames, Survey, SurveyCach
 use crate::wire::{Applied, Bounds, Failure, Pinned, Request, SPEC_BYTES_MAX, Spec, Stage};
 
 /// How long a helper has to start a command. It usually needs a millisecond.
-const ANSWER_MS_MAX: u64 = 20_000;
+pub(crate) const ANSWER_MS_MAX: u64 = 20_000;
 
 /// How often a start is tried: a second time if the zygote died before it could fork.
-const ATTEMPTS_MAX: u32 = 2;
+pub(crate) const ATTEMPTS_MAX: u32 = 2;
 
 /// Starts commands by means of one helper program.
 ///

@@ -30,9 +30,15 @@ mod zygote;
 pub use command::Command;
 #[cfg(target_os = "linux")]
 pub use control::Control;
+#[cfg(target_os = "linux")]
+pub(crate) use control::{BURY_MS_MAX, KILL_MS_MAX};
 pub use enforced::{Enforced, Level};
 pub use error::{Layer, Missing, SpawnError, WaitError};
 pub use exit::{Exceeded, Exit};
+#[cfg(target_os = "linux")]
+pub(crate) use hidden::PATHS_MAX;
+#[cfg(target_os = "linux")]
+pub(crate) use launcher::{ANSWER_MS_MAX, ATTEMPTS_MAX};
 #[cfg(target_os = "linux")]
 pub use launcher::{Launcher, Process};
 #[cfg(target_os = "linux")]

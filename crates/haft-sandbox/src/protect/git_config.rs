@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// How long a configuration can be that is looked at.
-pub(super) const CONFIG_BYTES_MAX: u64 = 64 * 1_024;
+pub(crate) const CONFIG_BYTES_MAX: u64 = 64 * 1_024;
 
 /// One setting: its section and name without regard to case, the part in quotes, the value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

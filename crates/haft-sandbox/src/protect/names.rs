@@ -134,6 +134,14 @@ impl ProtectedNames {
         self.patterns.get(runs.first()?).map(Pattern::text)
     }
 
+    /// Tells whether the names of `relative` beneath `root` end in a protected name or in the beginning of one.
+    ///
+    /// Where neither is so, nothing in a directory of that name is protected but by what it is called itself.
+    #[must_use]
+    pub fn concerns(&self, root: &Path, relative: &Path) -> bool {
+        self.walk(root, relative).map_or(true, |runs| !runs.is_empty())
+    }
+
     /// Takes a path's names one after the other; an error is the pattern that protects the path.
     fn walk(&self, root: &Path, relative: &Path) -> Result<Runs, usize> {
         let mut runs = self.runs_at(root);

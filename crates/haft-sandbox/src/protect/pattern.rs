@@ -6,7 +6,7 @@ use super::error::ProtectedNameError;
 use super::fold::fold;
 
 /// How many names a pattern may have.
-pub(super) const COMPONENTS_MAX: usize = 32;
+pub(crate) const COMPONENTS_MAX: usize = 32;
 
 /// A run of names that ends at what is protected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -19,13 +19,13 @@ use super::survey::{BUFFER_BYTES, Kind, Listed, State, Unlocked, open_beneath, r
 
 /// How deep directories are gone into at once. What is deeper is moved up and gone into later, because each level takes
 /// a descriptor, and whoever made the directories decides how deep they are.
-const DEPTH_MAX: usize = 32;
+pub(crate) const DEPTH_MAX: usize = 32;
 
 /// How much is copied when the quarantine is on another file system. What is more is removed and not kept.
-const COPY_BYTES_MAX: u64 = 64 * 1_024 * 1_024;
+pub(crate) const COPY_BYTES_MAX: u64 = 64 * 1_024 * 1_024;
 
 /// How many slots the quarantine has for one command.
-const SLOTS_MAX: u32 = 100_000;
+pub(crate) const SLOTS_MAX: u32 = 100_000;
 
 /// How many names are tried for something that is made beside its place.
 const NAMES_MAX: u32 = 1_024;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// How long a file that only holds a path can be.
-pub(super) const POINTER_BYTES_MAX: u64 = 4_096 + 16;
+pub(crate) const POINTER_BYTES_MAX: u64 = 4_096 + 16;
 
 /// The directories that a linked worktree needs beside its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

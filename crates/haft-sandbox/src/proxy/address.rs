@@ -1,4 +1,4 @@
-//! Which addresses belong to somebody's own network. The names of a granted host lead to the public internet or nowhere,
+//! Which addresses belong to somebody's own network, or to the machine below a virtual one. The names of a granted host lead to the public internet or nowhere,
 //! whoever controls their DNS. It deliberately knows ranges only: which addresses this machine has is asked elsewhere.
 
 #[cfg(test)]
@@ -23,14 +23,19 @@ const LOOPBACK: &str = "loopback";
 const LINK_LOCAL: &str = "link-local";
 const MULTICAST: &str = "multicast";
 const DOCUMENTATION: &str = "reserved for documentation";
+const PLATFORM: &str = "the host's of a virtual machine";
 const SPECIAL: &str = "reserved for special purposes";
 
-/// The IANA registry of special-purpose IPv4 addresses, and multicast.
+/// The IANA registry of special-purpose IPv4 addresses, multicast, and what providers keep for themselves.
 const IPV4_RANGES: &[Ipv4Range] = &[
     ipv4([0, 0, 0, 0], 8, "unspecified"),
     ipv4([10, 0, 0, 0], 8, PRIVATE),
     ipv4([100, 64, 0, 0], 10, "shared by customers of a provider"),
     ipv4([127, 0, 0, 0], 8, LOOPBACK),
+    // In no registry: virtual machines in Azure find their host at this public address, with its name server, DHCP and the
+    // service that hands out their settings and certificates. See «What is IP address 168.63.129.16?» at
+    // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
+    ipv4([168, 63, 129, 16], 32, PLATFORM),
     ipv4([169, 254, 0, 0], 16, LINK_LOCAL),
     ipv4([172, 16, 0, 0], 12, PRIVATE),
     ipv4([192, 0, 0, 0], 24, SPECIAL),

@@ -21,6 +21,8 @@ pub trait Admission: Send + Sync {
 pub enum Admitted {
     /// The host is not granted.
     No,
+    /// The host is granted, at these ports and not at this one.
+    OtherPorts(&'static [u16]),
     /// The host is granted, at public addresses only: a name whose owner points it at a private address reaches nothing.
     ByName,
     /// The host is granted whatever its address, private, loopback and link-local addresses included.

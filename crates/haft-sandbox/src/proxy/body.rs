@@ -7,7 +7,7 @@ mod tests;
 use super::head::Framing;
 
 /// Bytes around the chunks that are no content, per chunk and for the trailer.
-const LINE_BYTES_MAX: usize = 8_192;
+pub(crate) const LINE_BYTES_MAX: usize = 8_192;
 
 /// Why bytes are no body of the announced kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

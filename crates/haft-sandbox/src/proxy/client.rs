@@ -14,9 +14,9 @@ use super::socks::{self, Reply, SocksError};
 
 const READ_BYTES: usize = 4_096;
 /// Bytes that are read and dropped after a last answer.
-const LINGER_BYTES_MAX: usize = 1_048_576;
+pub(crate) const LINGER_BYTES_MAX: usize = 1_048_576;
 /// Milliseconds for that.
-const LINGER_MS: u64 = 2_000;
+pub(crate) const LINGER_MS: u64 = 2_000;
 
 /// A connection from a confined process.
 pub(super) struct Client {
@@ -148,7 +148,10 @@ impl Denial {
     /// Returns the answer to a request of HTTP.
     pub(super) fn http_answer(&self, method: &str) -> Vec<u8> {
         let status = match self {
-            Denial::NoHost { .. } | Denial::NotGranted { .. } | Denial::Reserved { .. } => 403,
+            Denial::NoHost { .. }
+            | Denial::NotGranted { .. }
+            | Denial::OtherPorts { .. }
+            | Denial::Reserved { .. } => 403,
             Denial::Unresolved { .. } | Denial::Unreachable { .. } => 502,
             Denial::TooSlow { .. } => 504,
         };
@@ -158,9 +161,10 @@ impl Denial {
     /// Returns the answer to a request of SOCKS.
     pub(super) fn socks_answer(&self) -> [u8; 10] {
         let reply = match self {
-            Denial::NoHost { .. } | Denial::NotGranted { .. } | Denial::Reserved { .. } => {
-                Reply::NotAllowed
-            }
+            Denial::NoHost { .. }
+            | Denial::NotGranted { .. }
+            | Denial::OtherPorts { .. }
+            | Denial::Reserved { .. } => Reply::NotAllowed,
             Denial::Unreachable { error, .. }
                 if error.kind() == io::ErrorKind::ConnectionRefused =>
             {

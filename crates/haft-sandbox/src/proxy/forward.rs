@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::relay::RELAY_BYTES;
 
 /// Interim responses before the actual one.
-const INTERIM_MAX: usize = 32;
+pub(crate) const INTERIM_MAX: usize = 32;
 
 /// A request and the connection it was admitted to.
 pub(super) struct Exchange<'a> {

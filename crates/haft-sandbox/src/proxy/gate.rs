@@ -20,7 +20,7 @@ use super::limits::Limits;
 use super::record::{Outcome, Protocol, Record, Traffic, shown};
 
 /// Addresses of one name that are tried.
-const ADDRESSES_MAX: usize = 4;
+pub(crate) const ADDRESSES_MAX: usize = 4;
 
 /// Judges and makes the connections of one proxy.
 pub(super) struct Gate {
@@ -58,6 +58,12 @@ pub(super) enum Denial {
     )]
     NotGranted { host: Host },
     #[error(
+        "port {port} of host {host} is not granted to this call: a host granted by name is reachable at \
+         {}; use one of these",
+        listed(.ports)
+    )]
+    OtherPorts { host: Host, port: u16, ports: &'static [u16] },
+    #[error(
         "host {host} is granted by name, and its address is {range}; addresses that are not public \
          have to be granted as such"
     )]
@@ -94,8 +100,12 @@ impl Gate {
 
     async fn dial(&self, host: &Host, port: u16) -> Result<(TcpStream, SocketAddr), Denial> {
         let admitted = self.admission.admits(&host.to_string(), port);
-        if admitted == Admitted::No {
-            return Err(Denial::NotGranted { host: host.clone() });
+        match admitted {
+            Admitted::No => return Err(Denial::NotGranted { host: host.clone() }),
+            Admitted::OtherPorts(ports) => {
+                return Err(Denial::OtherPorts { host: host.clone(), port, ports });
+            }
+            Admitted::ByName | Admitted::AnyAddress => {}
         }
         let dialling = async {
             let addresses = permitted(host, self.addresses(host).await?, admitted)?;
@@ -146,14 +156,19 @@ impl Denial {
     fn outcome(&self) -> Outcome {
         let reason = self.to_string();
         match self {
-            Denial::NoHost { .. } | Denial::NotGranted { .. } | Denial::Reserved { .. } => {
-                Outcome::Refused { reason }
-            }
+            Denial::NoHost { .. }
+            | Denial::NotGranted { .. }
+            | Denial::OtherPorts { .. }
+            | Denial::Reserved { .. } => Outcome::Refused { reason },
             Denial::Unresolved { .. } | Denial::Unreachable { .. } | Denial::TooSlow { .. } => {
                 Outcome::Failed { reason }
             }
         }
     }
+}
+
+fn listed(ports: &[u16]) -> String {
+    ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// Returns the addresses that may be connected to. Of a name that has public and other addresses the public ones stay:

@@ -12,7 +12,7 @@ pub use request::{Authority, RequestHead, Target};
 pub use response::ResponseHead;
 
 /// Header fields of one head.
-const FIELDS_MAX: usize = 256;
+pub(crate) const FIELDS_MAX: usize = 256;
 
 /// Why a head is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,8 +8,8 @@ mod tests;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const NAME_CHARS_MAX: usize = 253;
-const LABEL_CHARS_MAX: usize = 63;
+pub(crate) const NAME_CHARS_MAX: usize = 253;
+pub(crate) const LABEL_CHARS_MAX: usize = 63;
 
 /// A host in its canonical spelling, which is what it prints.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,9 @@
 //! The bounds of one proxy, each with its unit. They bound what a confined process can make its launching process hold
 //! and wait for; they deliberately do not bound how much is transferred, which ends with the call.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 /// Bytes of a request's or a response's head.

@@ -53,6 +53,13 @@ mod record;
 mod relay;
 pub mod socks;
 
+pub(crate) use client::{LINGER_BYTES_MAX, LINGER_MS};
+pub(crate) use forward::INTERIM_MAX;
+pub(crate) use gate::ADDRESSES_MAX;
+pub(crate) use host::{LABEL_CHARS_MAX, NAME_CHARS_MAX};
+pub(crate) use record::TEXT_CHARS_MAX;
+pub(crate) use relay::RELAY_BYTES;
+
 pub use address::reserved_range;
 pub use admission::{Admission, Admitted, Resolver, Resolving, SystemResolver};
 pub use host::{Host, HostError};
@@ -73,7 +80,7 @@ use gate::Gate;
 use record::Record;
 
 /// Milliseconds before connections are accepted again after that failed, as it does when descriptors run out.
-const ACCEPT_PAUSE_MS: u64 = 50;
+pub(crate) const ACCEPT_PAUSE_MS: u64 = 50;
 
 /// A proxy that is running, until it is finished or dropped.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Characters that are shown of what a client sent as a host and is none.
-const TEXT_CHARS_MAX: usize = 300;
+pub(crate) const TEXT_CHARS_MAX: usize = 300;
 
 /// All that a proxy was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::gate::Passed;
 
 /// Bytes on their way in one direction of one connection.
-pub(super) const RELAY_BYTES: usize = 16_384;
+pub(crate) const RELAY_BYTES: usize = 16_384;
 
 /// Tells the client that the tunnel stands, and carries what goes through it.
 pub(super) async fn relay(

@@ -12,7 +12,7 @@ use rustix::io::{Errno, Result};
 /// How often an open that the kernel interrupted is tried again.
 ///
 /// `openat2` answers `EAGAIN` while something is being renamed on the way, which is rare and short.
-const ATTEMPTS_MAX: u32 = 64;
+pub(crate) const ATTEMPTS_MAX: u32 = 64;
 
 /// Opens a name itself, whatever it is, without touching what it stands for.
 pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

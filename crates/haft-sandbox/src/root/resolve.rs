@@ -18,7 +18,7 @@ use super::error::RootError;
 use super::file::{FileKind, LINKS_MAX, Resolved};
 
 /// The longest canonical path that the kernel opens in one call, without the final NUL.
-const PATH_BYTES_MAX: usize = 4_095;
+pub(crate) const PATH_BYTES_MAX: usize = 4_095;
 
 impl Root {
     /// Returns the canonical form of `path`, which is relative to the root or absolute within it.

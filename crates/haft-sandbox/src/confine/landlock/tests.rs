@@ -9,10 +9,11 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 use rustix::process::{Pid, Signal, getppid, kill_process, test_kill_process};
-use rustix::thread::set_no_new_privs;
+use rustix::thread::{set_capabilities, set_no_new_privs};
 use tempfile::TempDir;
 
 use super::{PathAccess, PathRule, gaps, restrict, version};
+use crate::confine::capabilities::NONE;
 use crate::kernel::trial;
 
 fn rules(directory: &Path) -> Vec<PathRule> {
@@ -189,12 +190,7 @@ fn a_link_grants_nothing_wherever_it_is() {
 #[test]
 fn it_needs_that_no_privileges_can_be_had() {
     let result = trial::run(|| {
-        let none = rustix::thread::CapabilitySets {
-            effective: rustix::thread::CapabilitySet::empty(),
-            permitted: rustix::thread::CapabilitySet::empty(),
-            inheritable: rustix::thread::CapabilitySet::empty(),
-        };
-        rustix::thread::set_capabilities(None, none)?;
+        set_capabilities(None, NONE)?;
         restrict(&[]).map(drop)
     });
     assert_eq!(outcome(&result), "Operation not permitted (os error 1)");

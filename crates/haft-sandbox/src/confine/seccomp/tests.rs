@@ -7,10 +7,11 @@ use std::io;
 use expect_test::{Expect, expect};
 use libc::{c_long, sock_filter};
 use proptest::prelude::*;
-use rustix::thread::set_no_new_privs;
+use rustix::thread::{set_capabilities, set_no_new_privs};
 
 use super::table::{self, Verdict};
 use super::{ARCHITECTURE_HERE, FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
+use crate::confine::capabilities::NONE;
 use crate::kernel::trial;
 
 const LOOSE: FilterOptions = FilterOptions {
@@ -406,12 +407,7 @@ fn calls_of_the_32_bit_interface_end_the_process() {
 fn a_filter_needs_that_no_privileges_can_be_had() {
     // Root could install one without, for the sake of its privileges.
     let result = trial::run(|| {
-        let none = rustix::thread::CapabilitySets {
-            effective: rustix::thread::CapabilitySet::empty(),
-            permitted: rustix::thread::CapabilitySet::empty(),
-            inheritable: rustix::thread::CapabilitySet::empty(),
-        };
-        rustix::thread::set_capabilities(None, none)?;
+        set_capabilities(None, NONE)?;
         Filters::build(LOOSE)?.install()
     });
     expect![[r#"Permission denied (os error 13)"#]].assert_eq(&result.unwrap_err().to_string());

@@ -34,32 +34,19 @@ fn check(network: Network, expect: &Expect) {
 
 #[test]
 fn with_a_network_of_its_own() {
-    check(
-        Network::Loopback,
-        &expect![[r#"
-            all: Kernel Kernel Kernel Kernel Kernel
-            no landlock: Kernel Kernel Kernel Kernel Kernel
-            no namespaces: Cooperative Kernel Cooperative Kernel Cooperative
-            no bound on processes: Kernel Kernel Kernel Kernel Cooperative
-            no seccomp: Kernel Kernel Kernel None Kernel
-            landlock alone: Cooperative None Cooperative None None
-            seccomp alone: None Kernel Cooperative Kernel None
-            nothing: None None Cooperative None None
-        "#]],
-    );
-    check(
-        Network::Proxied,
-        &expect![[r#"
-            all: Kernel Kernel Kernel Kernel Kernel
-            no landlock: Kernel Kernel Kernel Kernel Kernel
-            no namespaces: Cooperative Kernel Cooperative Kernel Cooperative
-            no bound on processes: Kernel Kernel Kernel Kernel Cooperative
-            no seccomp: Kernel Kernel Kernel None Kernel
-            landlock alone: Cooperative None Cooperative None None
-            seccomp alone: None Kernel Cooperative Kernel None
-            nothing: None None Cooperative None None
-        "#]],
-    );
+    let levels = expect![[r#"
+        all: Kernel Kernel Kernel Kernel Kernel
+        no landlock: Kernel Kernel Kernel Kernel Kernel
+        no namespaces: Cooperative Kernel Cooperative Kernel Cooperative
+        no bound on processes: Kernel Kernel Kernel Kernel Cooperative
+        no seccomp: Kernel Kernel Kernel None Kernel
+        landlock alone: Cooperative None Cooperative None None
+        seccomp alone: None Kernel Cooperative Kernel None
+        nothing: None None Cooperative None None
+    "#]];
+    for network in [Network::Loopback, Network::Proxied] {
+        check(network, &levels);
+    }
 }
 
 #[test]

@@ -305,3 +305,28 @@ proptest! {
         prop_assert_eq!(fold(&once), once);
     }
 }
+
+#[test]
+fn names_are_of_concern_until_no_run_goes_on() {
+    let names = ProtectedNames::builtin();
+    let check = |root: &str, relative: &str, expect: bool| {
+        assert_eq!(names.concerns(root.as_ref(), relative.as_ref()), expect, "{root} {relative}");
+    };
+    for relative in
+        [".claude", "a/.CLAUDE/b", ".git", ".git/hooks/x", ".git/modules/a/b", "a/.config/git"]
+    {
+        check("/srv", relative, true);
+    }
+    for relative in ["", "src", ".git/objects", ".config/other", "claude"] {
+        check("/srv", relative, false);
+    }
+    let spelled_from_the_top = ProtectedNames::new(["srv/app/tools/hooks"]).unwrap();
+    for (relative, expect) in
+        [("tools/hooks/x", true), ("tools", false), ("src/tools/hooks/x", false)]
+    {
+        let found = spelled_from_the_top.matching_beneath("/srv/app".as_ref(), relative.as_ref());
+        assert_eq!(found.is_some(), expect, "{relative}");
+    }
+    check("/srv/.config", "git", true);
+    check("/srv/.config", "", true);
+}

@@ -18,13 +18,13 @@ const SETTLED_NANOSECONDS: i64 = 20_000_000;
 const SETTLED_COARSELY_NANOSECONDS: i64 = 3_000_000_000;
 
 /// How many sets of names directories are remembered for. More than one are in use where sessions differ.
-const NAME_SETS_MAX: usize = 8;
+pub(crate) const NAME_SETS_MAX: usize = 8;
 
 /// How many directories are remembered for one set of names.
-const DIRECTORIES_MAX: usize = 524_288;
+pub(crate) const DIRECTORIES_MAX: usize = 524_288;
 
 /// How many small files are remembered with their content.
-const CONTENTS_MAX: usize = 4_096;
+pub(crate) const CONTENTS_MAX: usize = 4_096;
 
 /// What is known of directories from one survey to the next.
 ///

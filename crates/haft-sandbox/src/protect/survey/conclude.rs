@@ -51,7 +51,7 @@ pub(super) fn conclude(survey: &Survey) -> Vec<Undone> {
 }
 
 /// How often it is looked again, because what was undone was in the way.
-const LOOKS_MAX: usize = 8;
+pub(crate) const LOOKS_MAX: usize = 8;
 
 /// Reports that there may be more than was found. The next command of these roots is refused until it can be known.
 fn unknown(survey: &Survey, problem: &SurveyError) -> Undone {

@@ -13,13 +13,13 @@ use super::report::{Holding, SurveyError};
 use crate::protect::undo::read_small;
 
 /// How much is kept where nothing is mounted.
-pub(super) const COPIES_BYTES_MAX: u64 = 32 * 1_024 * 1_024;
+pub(crate) const COPIES_BYTES_MAX: u64 = 32 * 1_024 * 1_024;
 
 /// How large a file can be that is kept where mounts hold it anyway.
-const SMALL_BYTES_MAX: u64 = 64 * 1_024;
+pub(crate) const SMALL_BYTES_MAX: u64 = 64 * 1_024;
 
 /// How much is kept where mounts hold it anyway.
-const SMALL_BYTES_TOTAL: u64 = 4 * 1_024 * 1_024;
+pub(crate) const SMALL_BYTES_TOTAL: u64 = 4 * 1_024 * 1_024;
 
 /// The content of protected files.
 #[derive(Debug, Default)]

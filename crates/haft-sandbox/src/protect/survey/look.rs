@@ -37,7 +37,7 @@ impl Bounds {
 }
 
 /// How many directories that were unlocked are shut again, each of which takes a descriptor. The others stay open.
-const UNLOCKED_MAX: usize = 64;
+pub(crate) const UNLOCKED_MAX: usize = 64;
 
 /// A writable directory that is looked at.
 #[derive(Debug)]

@@ -20,7 +20,12 @@ use std::sync::Arc;
 
 use super::report::{self, Means, Pin, SurveyError, Undone};
 pub use cache::SurveyCache;
+pub(crate) use cache::{CONTENTS_MAX, DIRECTORIES_MAX, NAME_SETS_MAX};
+pub(crate) use conclude::LOOKS_MAX;
+pub(crate) use copies::{COPIES_BYTES_MAX, SMALL_BYTES_MAX, SMALL_BYTES_TOTAL};
 pub(super) use directory::{BUFFER_BYTES, Kind, Listed, State, Unlocked, open_beneath, read_names};
+pub(crate) use look::UNLOCKED_MAX;
+pub(crate) use other_names::{HIDDEN_DEPTH_MAX, HIDDEN_FILES_MAX};
 
 use self::copies::Copies;
 use self::elders::Elders;

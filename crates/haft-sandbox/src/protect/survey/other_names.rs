@@ -16,10 +16,10 @@ use super::look::{Bounds, Look, OpenRoot, Scope};
 use super::report::{Pin, PinKind, SurveyError};
 
 /// How many files are looked at for each hidden path. Credentials are few; what holds more is a cache.
-const HIDDEN_FILES_MAX: usize = 128;
+pub(crate) const HIDDEN_FILES_MAX: usize = 128;
 
 /// How deep hidden directories are looked at.
-const HIDDEN_DEPTH_MAX: usize = 2;
+pub(crate) const HIDDEN_DEPTH_MAX: usize = 2;
 
 /// What is known of a file with several names.
 #[derive(Debug, Clone, Copy)]

@@ -13,6 +13,7 @@ fn ipv4_ranges_end_where_they_should() {
         ("10.0.0.0", "10.255.255.255", PRIVATE),
         ("100.64.0.0", "100.127.255.255", "shared by customers of a provider"),
         ("127.0.0.0", "127.255.255.255", LOOPBACK),
+        ("168.63.129.16", "168.63.129.16", PLATFORM),
         ("169.254.0.0", "169.254.255.255", LINK_LOCAL),
         ("172.16.0.0", "172.31.255.255", PRIVATE),
         ("192.168.0.0", "192.168.255.255", PRIVATE),
@@ -33,6 +34,8 @@ fn ipv4_ranges_end_where_they_should() {
         "100.128.0.0",
         "126.255.255.255",
         "128.0.0.0",
+        "168.63.129.15",
+        "168.63.129.17",
         "169.253.255.255",
         "169.255.0.0",
         "172.15.255.255",
@@ -81,6 +84,7 @@ fn an_embedded_address_counts() {
     for (address, range) in [
         ("::ffff:127.0.0.1", Some(LOOPBACK)),
         ("::ffff:169.254.169.254", Some(LINK_LOCAL)),
+        ("::ffff:168.63.129.16", Some(PLATFORM)),
         ("::ffff:1.1.1.1", None),
         // The deprecated form embeds too, and is not routed anywhere.
         ("::127.0.0.1", Some("not assigned")),

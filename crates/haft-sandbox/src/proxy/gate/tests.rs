@@ -1,3 +1,6 @@
+use expect_test::expect;
+
+use super::super::admission::Resolving;
 use super::*;
 
 fn host() -> Host {
@@ -6,6 +9,41 @@ fn host() -> Host {
 
 fn addresses(texts: &[&str]) -> Vec<IpAddr> {
     texts.iter().map(|text| text.parse().expect("the test spells an address")).collect()
+}
+
+/// Grants one port of every host.
+struct OnePort;
+
+impl Admission for OnePort {
+    fn admits(&self, _host: &str, port: u16) -> Admitted {
+        if port == 443 { Admitted::ByName } else { Admitted::OtherPorts(&[80, 443]) }
+    }
+}
+
+/// Knows no name.
+struct Nameless;
+
+impl Resolver for Nameless {
+    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_not_granted_is_told_from_a_host_that_is_not() {
+    let limits = Limits::default();
+    let record = Arc::new(Record::new(limits.recorded_max));
+    let gate = Gate { admission: Arc::new(OnePort), resolver: Arc::new(Nameless), record, limits };
+    let answer = async |port: u16| {
+        let text = "named.example".to_owned();
+        let wanted = Wanted { text, host: Ok(host()), port, protocol: Protocol::Connect };
+        let denial = gate.pass(wanted).await.err().expect("no name has an address");
+        let is_refused = matches!(denial.outcome(), Outcome::Refused { .. });
+        format!("{}: {denial}", if is_refused { "refused" } else { "failed" })
+    };
+    expect!["refused: port 8080 of host named.example is not granted to this call: a host granted by name is reachable at 80 and 443; use one of these"].assert_eq(&answer(8080).await);
+    expect!["failed: host named.example has no address: the resolver found none; check the name"]
+        .assert_eq(&answer(443).await);
 }
 
 #[test]

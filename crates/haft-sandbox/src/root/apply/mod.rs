@@ -17,6 +17,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::Root;
 use super::change::{CHANGES_MAX, Change, TEMPORARY_LETTERS, TEMPORARY_PREFIX, TEMPORARY_SUFFIX};
 use super::error::ApplyError;
+pub(crate) use stage::ATTEMPTS_MAX;
 use stage::Transaction;
 
 impl Root {

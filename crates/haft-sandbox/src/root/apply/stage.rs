@@ -22,7 +22,7 @@ use super::super::file::{FileKind, Metadata};
 use super::temporary_name;
 
 /// How often a free temporary name is looked for, and how often a parent directory that vanished is made again.
-const ATTEMPTS_MAX: u32 = 16;
+pub(crate) const ATTEMPTS_MAX: u32 = 16;
 
 /// A set of changes on its way.
 pub(super) struct Transaction<'a> {
