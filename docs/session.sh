@@ -26,8 +26,8 @@ run() {
 run "haft call grep '{\"pattern\": \"greet\"}'"
 run "haft call edit '{\"path\": \"greet.py\", \"old_string\": \"greet(\\\"world\\\")\", \"new_string\": \"greet(\\\"haft\\\")\"}'"
 run "haft call edit '{\"path\": \"greet.py\", \"old_string\": \"wrold\", \"new_string\": \"world\"}'"
-run "haft call bash '{\"cmd\": \"python3 greet.py\"}'"
-run "haft --allow bash call bash '{\"cmd\": \"python3 greet.py\"}' --json"
+run "haft call bash '{\"cmd\": \"python3 greet.py | tr a-z A-Z\"}' --json"
+run "haft call bash '{\"cmd\": \"rm -rf /usr\"}'"
 run "haft call read '{\"path\": \"../../etc/passwd\"}'"
 run "haft runs list"
 sleep 2

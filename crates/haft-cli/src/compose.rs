@@ -13,7 +13,7 @@ use haft::{
     SystemClock,
 };
 use haft_contract::{RunId, Variables};
-use haft_journal::{Journal, MemoryJournal, SqliteJournal};
+use haft_journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
 
@@ -54,12 +54,23 @@ pub(crate) fn unknown_tool(registry: &Registry, name: &str) -> String {
 pub(crate) fn journal(args: &SettingArgs, state: &State) -> Result<SqliteJournal, CommandError> {
     let path = journal_path(args, state);
     SqliteJournal::open(&path).map_err(|err| {
+        let hint = if is_of_directory(&err) {
+            // The quarantine and the rests of outputs are kept there, too, and would have nowhere to go.
+            "export HAFT_STATE_DIR=/path/to/a/writable/directory"
+        } else {
+            "export HAFT_DB=/path/to/another/journal.sqlite"
+        };
         let err = CommandError::from(err);
-        match args.db {
-            Some(_) => err,
-            None => err.hint("export HAFT_DB=/path/to/another/journal.sqlite"),
-        }
+        if args.db.is_some() { err } else { err.hint(hint) }
     })
+}
+
+/// Returns whether another file in the same directory would do no better.
+fn is_of_directory(err: &JournalError) -> bool {
+    matches!(
+        err,
+        JournalError::CannotOpen { .. } | JournalError::ReadOnly { .. } | JournalError::Full { .. }
+    )
 }
 
 /// Returns where the journal is.

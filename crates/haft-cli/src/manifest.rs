@@ -18,6 +18,7 @@ use crate::error::CommandError;
 use crate::network_guard::Guard;
 use crate::preset::Preset;
 
+pub(crate) use problem::LINE_CHARS_MAX;
 pub(crate) use read::Examples;
 pub(crate) use sandbox::{
     SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,

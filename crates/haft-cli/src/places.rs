@@ -10,8 +10,9 @@ mod toolchains;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub(crate) use git_identity::git_identity;
-pub(crate) use outside::{Astray, outside};
+pub(crate) use git_identity::{GIT_CONFIG_BYTES_MAX, git_identity};
+pub(crate) use outside::{Astray, LINKS_MAX as OUTSIDE_LINKS_MAX, outside};
+pub(crate) use toolchains::LINKS_MAX as TOOLCHAIN_LINKS_MAX;
 
 /// Directories of the system that programs need to run.
 const SYSTEM: &[&str] = &[

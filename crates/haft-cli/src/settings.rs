@@ -113,6 +113,7 @@ pub(crate) fn resolve_with(
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
     let sandbox = sandbox(args, manifest.sandbox, directory);
     warn_of_less(&sandbox);
+    warn_of_missing(&sandbox);
     let placed = |entry: WatchdogEntry| entry.placed(directory);
     Ok(Settings {
         root,
@@ -169,6 +170,18 @@ fn warn_of_less(sandbox: &SandboxSettings) {
     if !sandbox.unprotect.is_empty() {
         let names = sandbox.unprotect.join(", ");
         output::warning(&format!("not protected any more (sandbox.unprotect): {names}"), None);
+    }
+}
+
+/// Says which places commands do not see although they were meant to. A manifest may be shared by machines on which they
+/// lie elsewhere, so this is no error.
+fn warn_of_missing(sandbox: &SandboxSettings) {
+    for place in sandbox.readable.iter().filter(|place| !place.exists()) {
+        let place = place.display();
+        output::warning(
+            &format!("commands cannot read {place}, which is not there (sandbox.readable)"),
+            None,
+        );
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Limit {
     pub unit: &'static str,
     /// What is bounded.
     pub what: &'static str,
+    /// What happens beyond it.
+    pub beyond: &'static str,
 }
 
 impl Limit {
@@ -60,80 +62,139 @@ impl Limit {
         value: u64,
         unit: &'static str,
         what: &'static str,
+        beyond: &'static str,
     ) -> Self {
-        Self { name, value, unit, what }
+        Self { name, value, unit, what, beyond }
     }
 }
 
 /// All bounds of the contract, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
-    Limit::new("TOOL_ID_CHARS_MAX", TOOL_ID_CHARS_MAX as u64, "characters", "a tool id"),
+    Limit::new(
+        "TOOL_ID_CHARS_MAX",
+        TOOL_ID_CHARS_MAX as u64,
+        "characters",
+        "a tool id",
+        "the id is refused",
+    ),
     Limit::new(
         "OUTPUT_BYTES_DEFAULT",
         OUTPUT_BYTES_DEFAULT as u64,
         "bytes",
         "an output, a file read whole, a content, a patch",
+        "an output is cut, with the rest in a sidecar; the others are refused",
     ),
     Limit::new(
         "OUTPUT_BYTES_MAX",
         OUTPUT_BYTES_MAX as u64,
         "bytes",
         "the output limit that can be configured; a command's sidecar",
+        "a larger setting is refused; a sidecar ends there",
     ),
     Limit::new(
         "SEARCH_SIDECAR_BYTES_MAX",
         SEARCH_SIDECAR_BYTES_MAX as u64,
         "bytes",
         "what grep and glob collect past their limit",
+        "the search ends there and says so",
     ),
     Limit::new(
         "OUTPUT_TAIL_BYTES",
         OUTPUT_TAIL_BYTES as u64,
         "bytes",
         "the end of a cut command output kept in the envelope",
+        "what stands between the beginning and the end is in the sidecar alone",
     ),
-    Limit::new("GLOB_ENTRIES_MAX", GLOB_ENTRIES_MAX as u64, "paths", "the result of glob"),
-    Limit::new("GREP_MATCHES_MAX", GREP_MATCHES_MAX as u64, "matches", "the result of grep"),
+    Limit::new(
+        "GLOB_ENTRIES_MAX",
+        GLOB_ENTRIES_MAX as u64,
+        "paths",
+        "the result of glob",
+        "the result is cut and says so",
+    ),
+    Limit::new(
+        "GREP_MATCHES_MAX",
+        GREP_MATCHES_MAX as u64,
+        "matches",
+        "the result of grep",
+        "the result is cut and says so",
+    ),
     Limit::new(
         "TIMEOUT_MS_DEFAULT",
         TIMEOUT_MS_DEFAULT,
         "milliseconds",
         "one call, unless configured",
+        "the call is stopped",
     ),
     Limit::new(
         "TIMEOUT_MS_MAX",
         TIMEOUT_MS_MAX,
         "milliseconds",
         "the timeout that can be asked for",
+        "the setting or the input is refused",
     ),
-    Limit::new("BASH_CMD_CHARS_MAX", BASH_CMD_CHARS_MAX as u64, "characters", "cmd of bash"),
-    Limit::new("BASH_ARGS_MAX", BASH_ARGS_MAX as u64, "arguments", "args of bash"),
+    Limit::new(
+        "BASH_CMD_CHARS_MAX",
+        BASH_CMD_CHARS_MAX as u64,
+        "characters",
+        "cmd of bash",
+        "the input is refused",
+    ),
+    Limit::new(
+        "BASH_ARGS_MAX",
+        BASH_ARGS_MAX as u64,
+        "arguments",
+        "args of bash",
+        "the input is refused",
+    ),
     Limit::new(
         "BASH_ARG_CHARS_MAX",
         BASH_ARG_CHARS_MAX as u64,
         "characters",
         "one argument of bash",
+        "the input is refused",
     ),
-    Limit::new("BASH_CWD_CHARS_MAX", BASH_CWD_CHARS_MAX as u64, "characters", "opts.cwd of bash"),
-    Limit::new("PATH_BYTES_MAX", PATH_BYTES_MAX as u64, "bytes", "a path given to a file tool"),
-    Limit::new("PATH_NAMES_MAX", PATH_NAMES_MAX as u64, "names", "a path given to a file tool"),
-    Limit::new("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list"),
+    Limit::new(
+        "BASH_CWD_CHARS_MAX",
+        BASH_CWD_CHARS_MAX as u64,
+        "characters",
+        "opts.cwd of bash",
+        "the input is refused",
+    ),
+    Limit::new(
+        "PATH_BYTES_MAX",
+        PATH_BYTES_MAX as u64,
+        "bytes",
+        "a path given to a file tool",
+        "the path is refused",
+    ),
+    Limit::new(
+        "PATH_NAMES_MAX",
+        PATH_NAMES_MAX as u64,
+        "names",
+        "a path given to a file tool",
+        "the path is refused",
+    ),
+    Limit::new("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list", "the input is refused"),
     Limit::new(
         "SCOPE_NAME_CHARS_MAX",
         SCOPE_NAME_CHARS_MAX as u64,
         "characters",
         "a run or node name",
+        "the name is refused",
     ),
     Limit::new(
         "SCHEMA_ERRORS_MAX",
         SCHEMA_ERRORS_MAX as u64,
         "errors",
         "schema violations listed at once",
+        "further ones are counted",
     ),
     Limit::new(
         "SUGGESTIONS_MAX",
         SUGGESTIONS_MAX as u64,
         "names",
         "near matches named in an error",
+        "further ones are left out",
     ),
 ];

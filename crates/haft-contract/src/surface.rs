@@ -241,6 +241,8 @@ pub struct ShellOutcome {
     pub output: Excerpt,
     /// What happened around it.
     pub confined: Confined,
+    /// One sentence about what of its confinement was in its way, where it failed and its output hints at that.
+    pub hindrance: Option<String>,
 }
 
 /// Runs commands under the call's grant, within the call's time.

@@ -24,6 +24,7 @@ use crate::calls::Calls;
 use crate::connection::Server;
 use crate::elicit::elicit;
 use crate::instructions::instructions;
+use crate::limits::CACHE_MS;
 use crate::meta::CallMeta;
 use crate::outputs::{Outputs, template};
 use crate::panic::caught;
@@ -34,10 +35,6 @@ use crate::runs::{Runs, run_error};
 use crate::seal::Binding;
 use crate::suspended::Suspended;
 use crate::tool::mcp_tool;
-
-/// How long a client may keep what does not change while the server runs, in milliseconds. A server that is started
-/// anew may offer other tools.
-const CACHE_MS: u64 = 60_000;
 
 /// Methods whose parameters haft takes; the SDK hands them over as unknown when the parameters do not parse.
 const METHODS: [&str; 8] = [

@@ -32,70 +32,115 @@ pub const GRACE_MS: u64 = 40;
 pub const SETTLE_MS_MAX: u64 = 1_000;
 /// How long the last answers may take to be written, in milliseconds.
 pub const FLUSH_MS_MAX: u64 = 20;
+/// How long a client may keep what does not change while the server runs, in milliseconds. A server that is started
+/// anew may offer other tools.
+pub const CACHE_MS: u64 = 60_000;
 
 /// All bounds of the MCP front end, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
-    row("MESSAGE_BYTES_MAX", MESSAGE_BYTES_MAX as u64, "bytes", "one MCP message"),
-    row(
+    Limit::new(
+        "MESSAGE_BYTES_MAX",
+        MESSAGE_BYTES_MAX as u64,
+        "bytes",
+        "one MCP message",
+        "the message is not read",
+    ),
+    Limit::new(
         "CALLS_IN_FLIGHT_MAX",
         CALLS_IN_FLIGHT_MAX as u64,
         "calls",
         "what runs at the same time for one MCP connection",
+        "further calls wait",
     ),
-    row(
+    Limit::new(
         "CALLS_WAITING_MAX",
         CALLS_WAITING_MAX as u64,
         "calls",
         "what waits to run for one MCP connection",
+        "the call is turned away",
     ),
-    row("RUNS_MAX", RUNS_MAX as u64, "runs", "what one MCP connection may name in `haft/run`"),
-    row(
+    Limit::new(
+        "RUNS_MAX",
+        RUNS_MAX as u64,
+        "runs",
+        "what one MCP connection may name in `haft/run`",
+        "the call is refused",
+    ),
+    Limit::new(
         "DRIVER_CALL_ID_CHARS_MAX",
         DRIVER_CALL_ID_CHARS_MAX as u64,
         "characters",
         "a driver's name of a call in `haft/call`",
+        "the call is refused",
     ),
-    row("RESOURCES_MAX", RESOURCES_MAX as u64, "resources", "the list of cut outputs over MCP"),
-    row(
+    Limit::new(
+        "RESOURCES_MAX",
+        RESOURCES_MAX as u64,
+        "resources",
+        "the list of cut outputs over MCP",
+        "the oldest leaves the list",
+    ),
+    Limit::new(
         "RESOURCE_BYTES_MAX",
         RESOURCE_BYTES_MAX as u64,
         "bytes",
         "a cut output read whole over MCP",
+        "the request is refused, and says where the file is",
     ),
-    row(
+    Limit::new(
         "CALLS_SUSPENDED_MAX",
         CALLS_SUSPENDED_MAX as u64,
         "calls",
         "what waits for a later MCP request to answer its question",
+        "the call that waits longest is refused",
     ),
-    row("QUESTION_MS_MAX", QUESTION_MS_MAX, "milliseconds", "an MCP client's answer to a question"),
-    row(
+    Limit::new(
+        "QUESTION_MS_MAX",
+        QUESTION_MS_MAX,
+        "milliseconds",
+        "an MCP client's answer to a question",
+        "the call is rejected",
+    ),
+    Limit::new(
         "QUESTION_LINES_MAX",
         QUESTION_LINES_MAX as u64,
         "lines",
         "the accesses, reasons or rules in a question over MCP",
+        "further ones are counted",
     ),
-    row(
+    Limit::new(
         "QUESTION_LINE_CHARS_MAX",
         QUESTION_LINE_CHARS_MAX as u64,
         "characters",
         "one access, reason or rule in a question over MCP",
+        "the line is cut",
     ),
-    row("GRACE_MS", GRACE_MS, "milliseconds", "calls that go on after the end of MCP input"),
-    row(
+    Limit::new(
+        "GRACE_MS",
+        GRACE_MS,
+        "milliseconds",
+        "calls that go on after the end of MCP input",
+        "they are told to stop",
+    ),
+    Limit::new(
         "SETTLE_MS_MAX",
         SETTLE_MS_MAX,
         "milliseconds",
         "the wait for stopped calls at the end of an MCP connection",
+        "they are given up",
     ),
-    row(
+    Limit::new(
         "FLUSH_MS_MAX",
         FLUSH_MS_MAX,
         "milliseconds",
         "writing the last answers of an MCP connection",
+        "they are not sent",
+    ),
+    Limit::new(
+        "CACHE_MS",
+        CACHE_MS,
+        "milliseconds",
+        "what a client keeps of what does not change while the server runs",
+        "the client asks anew",
     ),
 ];
-
-const fn row(name: &'static str, value: u64, unit: &'static str, what: &'static str) -> Limit {
-    Limit { name, value, unit, what }
-}

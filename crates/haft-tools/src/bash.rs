@@ -94,7 +94,7 @@ const WITHIN_SHELL: &[&str] = &[
 ];
 
 /// A line that touches more is judged as a whole, since nobody reads a longer list.
-const ACCESSES_MAX: usize = 64;
+pub(crate) const ACCESSES_MAX: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -123,7 +123,8 @@ pub(crate) fn bash() -> Tool {
     Tool::new("bash")
         .description(
             "Run one command and return its stdout and stderr in order. There is no input; everything started ends \
-             with the command. Long output is cut in the middle and kept in a file that read can open.",
+             with the command. What it leaves in the root stays; /tmp and home are its own and gone with it. There is no \
+             network unless it was granted. Long output is cut in the middle and kept in a file that read can open.",
         )
         .kind(Kind::Execute)
         .effect(Effect::Once)
@@ -243,7 +244,7 @@ pub(crate) fn answer(
 ) -> Result<Output, ToolError> {
     let mut output = Output::new(Body::Excerpt(outcome.output));
     output.confined = Some(outcome.confined);
-    let (code, message) = match outcome.ending {
+    let (code, mut message) = match outcome.ending {
         Ending::Exited(0) => {
             output.exit_code = Some(0);
             return Ok(output);
@@ -267,6 +268,9 @@ pub(crate) fn answer(
             format!("the call was cancelled, and {program} was killed with everything it started"),
         ),
     };
+    if let Some(hindrance) = outcome.hindrance {
+        message.extend(["; ", &hindrance]);
+    }
     Err(ToolError::new(code, message).with_output(output))
 }
 

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use self::lines::LINE_BYTES_MAX;
-pub(crate) use self::pattern::PATTERN_BYTES_MAX;
+pub(crate) use self::pattern::{PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, STATES_BYTES_MAX};
 pub(crate) use self::search::{CONTEXT_LINES_MAX, Found, LINE_BUFFER_BYTES_MAX, Request, search};
 use crate::walk;
 

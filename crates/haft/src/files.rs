@@ -1,6 +1,7 @@
 //! Files as a call reaches them: beneath the roots, as far as its grant goes, and the session's sidecars for
 //! reading.
 
+pub(crate) mod links;
 mod repository;
 
 use std::path::{Path, PathBuf};
@@ -66,6 +67,11 @@ impl Territory {
     /// Returns what rules judge, or nothing for a sidecar: the session's own outputs are always readable.
     pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
         (path.root() != SIDECAR_ROOT).then(|| self.roots.subject(path))
+    }
+
+    /// Returns the roots within a directory around them, each with all that is beneath it; see [`Roots::within`].
+    pub(crate) fn roots_within(&self, directory: &Path) -> Vec<PathSubject> {
+        self.roots.within(directory)
     }
 
     /// Returns the root that a place lies beneath.
@@ -203,6 +209,7 @@ impl Fs for GrantedFs {
         // Held until the changes are made, or two calls could each add what the other one was judged without.
         let _changing = self.territory.roots.changing();
         repository::check(&root, &self.sandbox().protected, &changes)?;
+        links::check(&root, &self.sandbox().protected_in(root.path()), &changes)?;
         root.apply(changes.into_iter().map(sandbox_change).collect())
             .map_err(|err| apply_error(&err))
     }

@@ -7,7 +7,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 /// Longest piece of an input that a message repeats, in characters.
-const FOUND_CHARS_MAX: usize = 60;
+pub(crate) const FOUND_CHARS_MAX: usize = 60;
 
 /// Floats below this hold every integer exactly.
 const INTEGRAL_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;

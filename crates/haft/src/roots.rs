@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_contract::limits::{PATH_BYTES_MAX, PATH_NAMES_MAX};
 use haft_contract::{ErrorCode, FileKind, FilePath, ToolError};
-use haft_policy::PathSubject;
+use haft_policy::{PathSubject, Reach};
 use haft_sandbox::{LINKS_MAX, Root, RootError};
 
 /// The workspace roots. The first is the one that relative paths start from.
@@ -104,8 +104,17 @@ impl Roots {
             .map(|relative| PathSubject {
                 absolute: place.root.path().join(&relative),
                 relative: Some(relative),
+                reach: Reach::Place,
             })
             .collect()
+    }
+
+    /// Returns the roots that lie within a directory, as they are met by whoever goes through all that is beneath it.
+    pub(crate) fn within(&self, directory: &Path) -> Vec<PathSubject> {
+        let is_around =
+            |place: &&Place| place.names().iter().any(|name| name.starts_with(directory));
+        let met = |place: &Place| PathSubject::beneath(place.root.path(), Path::new(""));
+        self.places().filter(is_around).map(|place| met(place).reaching(Reach::Tree)).collect()
     }
 
     /// Waits until no other call changes files, and keeps them from it.
@@ -127,7 +136,8 @@ impl Roots {
             Some(root) => root.path().join(path.relative()),
             None => path.relative().to_path_buf(),
         };
-        PathSubject { absolute, relative: Some(path.relative().to_path_buf()) }
+        let relative = Some(path.relative().to_path_buf());
+        PathSubject { absolute, relative, reach: Reach::Place }
     }
 
     fn places(&self) -> impl Iterator<Item = &Place> {
@@ -211,8 +221,12 @@ impl Place {
 
     /// Returns what follows the root in an absolute path, by either of its names.
     fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        let names = [self.root.path(), self.spelled.as_path()];
-        names.iter().find_map(|root| path.strip_prefix(root).ok())
+        self.names().iter().find_map(|root| path.strip_prefix(root).ok())
+    }
+
+    /// Returns both paths of the root.
+    fn names(&self) -> [&Path; 2] {
+        [self.root.path(), self.spelled.as_path()]
     }
 }
 

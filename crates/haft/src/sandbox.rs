@@ -2,6 +2,8 @@
 //! touch directly are concerned. What is written here is enforced twice: by the kernel around processes, and by
 //! resolving and comparing in front of files.
 
+pub(crate) mod hooks;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,9 @@ use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedNames, Resources};
 /// Files with several names that a file with several names is compared with, at most, in each hidden place; beyond, it
 /// is not opened.
 pub(crate) const HIDDEN_FILES_MAX: usize = 10_000;
+
+/// The pattern of protected names that stands for hooks wherever git is told to look for them.
+const HOOKS: &str = ".git/hooks/**";
 
 /// Directories for temporary files, of which confined processes have their own.
 const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -69,11 +74,13 @@ impl Sandbox {
 
     /// Returns what one call's processes are confined to.
     pub(crate) fn confinement(&self, writable: Vec<PathBuf>, network: Network) -> Confinement {
+        let patterns = writable.iter().flat_map(|root| self.hook_patterns(root));
+        let protected = with_patterns(self.protected.clone(), patterns);
         Confinement {
             writable,
             readable: self.readable.clone(),
             hidden: self.hidden.clone(),
-            protected: self.protected.clone(),
+            protected,
             home: self.home.clone(),
             network,
             resources: self.resources,
@@ -94,13 +101,39 @@ impl Sandbox {
     /// Refuses a place that nobody changes.
     pub(crate) fn check_write(&self, path: &PathSubject) -> Result<(), ToolError> {
         self.check_read(path)?;
-        match self.protection_of(path) {
-            None => Ok(()),
-            Some(pattern) => Err(refused(format!(
+        let (root, relative) = within_root(path);
+        if let Some(pattern) = self.protected.matching_beneath(root, relative) {
+            return Err(refused(format!(
                 "{path} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the \
                  user to change it"
-            ))),
+            )));
         }
+        let hooks = with_patterns(ProtectedNames::none(), self.hook_patterns(root));
+        if hooks.matching_beneath(root, relative).is_some() {
+            return Err(refused(format!(
+                "{path} is protected as by {HOOKS:?}, because the repository tells git with core.hooksPath to look \
+                 for hooks there: leave it, or ask the user to change it"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns the names that nobody changes beneath a root: those that are the same everywhere, and where its repository
+    /// tells git to look for hooks.
+    pub(crate) fn protected_in(&self, root: &Path) -> ProtectedNames {
+        with_patterns(self.protected.clone(), self.hook_patterns(root))
+    }
+
+    /// Returns patterns of the directories in which the repository at a root keeps its hooks, unless hooks are not protected
+    /// at all.
+    fn hook_patterns(&self, root: &Path) -> Vec<String> {
+        if !root.is_absolute() || self.protected.matching(Path::new(".git/hooks")).is_none() {
+            return Vec::new();
+        }
+        // Spelled from the top, the run of names ends in this one directory.
+        let pattern = |directory: PathBuf| root.join(directory).to_string_lossy().into_owned();
+        let patterns = hooks::directories(root).into_iter().map(pattern);
+        patterns.map(|pattern| pattern.trim_start_matches('/').to_owned()).collect()
     }
 
     /// Refuses a file that is a hidden one by another name. Only a file with several names can be.
@@ -138,17 +171,27 @@ impl Sandbox {
         self.confine == Confine::Always && (temporary || path.starts_with(&self.home))
     }
 
-    /// Returns the pattern that protects a place. The path to its root counts as well: a root inside of what is
-    /// protected is no way around it.
-    fn protection_of(&self, path: &PathSubject) -> Option<&str> {
-        let Some(relative) = &path.relative else { return self.protected.matching(&path.absolute) };
-        let root = path.absolute.ancestors().nth(relative.components().count());
-        self.protected.matching_beneath(root.unwrap_or(Path::new("")), relative)
-    }
-
     fn hidden_around(&self, path: &Path) -> Option<&PathBuf> {
         self.hidden.iter().find(|place| path.starts_with(place))
     }
+}
+
+/// Splits a path into its root and the rest. The path to the root counts for what is protected: a root inside of it is
+/// no way around it. What lies beneath no root is all rest.
+fn within_root(path: &PathSubject) -> (&Path, &Path) {
+    let Some(relative) = &path.relative else { return (Path::new(""), &path.absolute) };
+    let root = path.absolute.ancestors().nth(relative.components().count());
+    (root.unwrap_or(Path::new("")), relative)
+}
+
+/// Adds patterns; one that has more names than a pattern can have stands for nothing.
+fn with_patterns(
+    names: ProtectedNames,
+    patterns: impl IntoIterator<Item = String>,
+) -> ProtectedNames {
+    patterns
+        .into_iter()
+        .fold(names, |names, pattern| names.clone().extended([pattern]).unwrap_or(names))
 }
 
 fn refused(message: String) -> ToolError {

@@ -3,8 +3,10 @@
 
 mod collector;
 mod confined;
+mod hindrance;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::collector::Collector;
 use self::confined::Started;
+pub(crate) use self::hindrance::HINDRANCE_LINES_MAX;
+use self::hindrance::Surroundings;
 use crate::files::Territory;
 use crate::runtime::Shared;
 use crate::sidecar::Sidecars;
@@ -75,7 +79,7 @@ impl Shell for CallShell {
 
 impl CallShell {
     async fn run_to_end(&self, request: ShellRequest) -> Result<ShellOutcome, ToolError> {
-        let mut started = self.spawn(&request).await?;
+        let (mut started, directory) = self.spawn(&request).await?;
         let process = &mut started.process;
         let mut collector = Collector::new(self.output_bytes_max, &self.sidecars, &self.label);
         let stopped = match self.follow(process, &mut collector).await {
@@ -96,10 +100,21 @@ impl CallShell {
                 return Err(ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string()));
             }
         };
-        Ok(ShellOutcome { ending, output: collector.finish(), confined })
+        let output = collector.finish();
+        let hindrance = hindrance::failed_status(ending).and_then(|status| {
+            let surroundings = Surroundings {
+                sandbox: &self.environment.shared.parts.sandbox,
+                writable: &self.writable(),
+                directory: &directory,
+                enforced: confined.enforced,
+            };
+            surroundings.hindrance(status, &output)
+        });
+        Ok(ShellOutcome { ending, output, confined, hindrance })
     }
 
-    async fn spawn(&self, request: &ShellRequest) -> Result<Started, ToolError> {
+    /// Starts the command, and returns as well which directory it was started in.
+    async fn spawn(&self, request: &ShellRequest) -> Result<(Started, PathBuf), ToolError> {
         let cwd = request.cwd.as_deref().unwrap_or(".");
         let (place, kind) = self.territory.resolve(cwd)?;
         match kind {
@@ -115,17 +130,17 @@ impl CallShell {
                 ));
             }
         }
-        if self.territory.subject(&place).is_none() {
+        let Some(subject) = self.territory.subject(&place) else {
             let message =
                 format!("cwd {cwd:?} is outside the workspace: use a directory within the root");
             return Err(ToolError::new(ErrorCode::PathEscape, message));
-        }
+        };
         let root = self.territory.root(&place)?;
         let directory =
             root.open_dir(place.relative()).map_err(|err| crate::roots::path_error(cwd, &err))?;
         let mut command = Command::new(&request.program, directory).args(&request.args);
         command.env = self.environment.variables();
-        self.start(command).await
+        Ok((self.start(command).await?, subject.absolute))
     }
 
     /// Reads the output to its end; says why when it stopped before.

@@ -13,6 +13,7 @@ mod reference;
 pub use program::ProgramWatchdog;
 pub(crate) use program::{ANSWER_BYTES_MAX, COMPLAINT_CHARS_MAX};
 pub use reference::ReferenceWatchdog;
+pub(crate) use reference::SHOWN_CHARS_MAX;
 
 /// What a watchdog sees: a call that is valid, and that capabilities and rules let through.
 #[derive(Clone, Copy, Debug)]

@@ -23,11 +23,11 @@ use crate::{compose, input, output, quote, settings, signals};
 #[command(after_long_help = "\
 Examples:
   haft call read '{\"path\":\"README.md\"}'
-  haft call --allow bash bash '{\"cmd\":\"git status\"}'
+  haft call bash '{\"cmd\":\"git status\"}'
   haft call apply_patch @request.json
   haft call --allow-host docs.rs bash '{\"cmd\":\"curl https://docs.rs\"}'
   jq -n '{pattern: \"TODO\"}' | haft call grep -
-  haft call --run nightly --node build --attempt 2 --allow bash bash '{\"cmd\":\"make\"}'")]
+  haft call --run nightly --node build --attempt 2 bash '{\"cmd\":\"make\"}'")]
 pub(crate) struct CallArgs {
     /// The tool's id, as haft tools list shows it
     tool: String,
@@ -114,7 +114,7 @@ fn hint(args: &CallArgs, envelope: &Envelope) -> Option<String> {
         ErrorCode::NetworkDisabled | ErrorCode::GitRemoteDisabled => {
             let host = host_of(&args.input);
             Some(host.map_or_else(
-                || again("--allow-network"),
+                || again("--network-guard kernel"),
                 |host| again(&format!("--allow-host {}", quote::shell(&host))),
             ))
         }

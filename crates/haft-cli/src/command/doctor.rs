@@ -1,8 +1,10 @@
 //! `haft doctor`: what confines commands on this machine, what they see, and what is missing. It looks and changes
 //! nothing; how the report reads is in `doctor/text.rs`.
 
+mod files;
 mod layers;
 mod programs;
+mod reach;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -16,17 +18,19 @@ use serde_json::json;
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
-use crate::places::Places;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, output, settings};
+use files::Files;
 use layers::{Layer, Networking, Reach, layers};
 use programs::{Program, programs};
+use reach::Seen;
 
 /// Say what confines commands here, and what is missing
 ///
 /// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, where haft keeps its
-/// files, and whether bash runs without asking. The exit status is 0 if the sandbox can be enforced in full, else 1.
+/// files, and whether bash runs without asking. The exit status is 0 if the sandbox can be enforced in full and haft can
+/// write its files, else 1.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,9 +47,8 @@ struct Report {
     layers: Vec<Layer>,
     kernel: Vec<Mechanism>,
     programs: Vec<Program>,
-    readable: Vec<PathBuf>,
-    /// Those that exist.
-    hidden: Vec<PathBuf>,
+    #[serde(flatten)]
+    seen: Seen,
     files: Files,
     bash: Bash,
     #[serde(skip)]
@@ -74,15 +77,6 @@ struct Mechanism {
     remedy: Option<String>,
 }
 
-/// Where haft keeps what.
-#[derive(Serialize)]
-struct Files {
-    state: PathBuf,
-    journal: PathBuf,
-    manifest: Option<PathBuf>,
-    project_rules: PathBuf,
-}
-
 /// Whether bash runs without anybody being asked.
 #[derive(Serialize)]
 struct Bash {
@@ -105,14 +99,28 @@ pub(crate) async fn run(
     let layers = layers_here(&helper, &settings, &kernel).await?;
     let bash = bash(setting_args, &settings, state).await?;
     let roots = compose::roots(&settings)?.paths();
-    let seen = seen(setting_args, &settings, state, &roots);
-    let report = report((&kernel, layers, bash), seen, setting_args, &settings, state);
+    let places = compose::places(setting_args, &settings, state, &roots);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
+    let is_full = layers.iter().all(|layer| layer.reach == Reach::Full);
+    let report = Report {
+        enforceable: is_full && sandbox == SandboxReport::On,
+        sandbox,
+        layers,
+        kernel: kernel.offers.iter().map(mechanism).collect(),
+        programs: programs(&path, &places, &roots),
+        home: places.home.clone(),
+        seen: Seen::find(places, &settings.sandbox, &roots),
+        files: Files::find(setting_args, &settings, state),
+        bash,
+    };
     if setting_args.json {
         output::json(&report)?;
     } else {
         output::data(&output::visible(&text::text(&report)))?;
     }
-    Ok(if report.enforceable { Status::Done } else { Status::Failed })
+    let is_well = report.enforceable && report.files.are_writable();
+    Ok(if is_well { Status::Done } else { Status::Failed })
 }
 
 fn unknown(err: &dyn std::error::Error) -> CommandError {
@@ -134,57 +142,12 @@ async fn layers_here(
     Ok(layers(&enforceable.map_err(|err| unknown(&err))?, networking, kernel))
 }
 
-/// Returns what commands see beside the roots, and which programs they see.
-fn seen(
-    setting_args: &SettingArgs,
-    settings: &Settings,
-    state: &State,
-    roots: &[PathBuf],
-) -> (Places, Vec<Program>) {
-    let places = compose::places(setting_args, settings, state, roots);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let programs = programs(&path, &places, roots);
-    (places, programs)
-}
-
-fn report(
-    (kernel, layers, bash): (&Kernel, Vec<Layer>, Bash),
-    (places, programs): (Places, Vec<Program>),
-    setting_args: &SettingArgs,
-    settings: &Settings,
-    state: &State,
-) -> Report {
-    let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
-    let is_full = layers.iter().all(|layer| layer.reach == Reach::Full);
-    Report {
-        enforceable: is_full && sandbox == SandboxReport::On,
-        sandbox,
-        layers,
-        kernel: kernel.offers.iter().map(mechanism).collect(),
-        programs,
-        hidden: places.hidden.iter().filter(|place| place.exists()).cloned().collect(),
-        readable: places.readable,
-        files: files(setting_args, settings, state),
-        bash,
-        home: places.home,
-    }
-}
-
 fn mechanism(offer: &Offer) -> Mechanism {
     let (available, detail, remedy) = match &offer.state {
         Availability::Available(detail) => (true, detail.clone(), None),
         Availability::Missing { why, remedy } => (false, why.clone(), Some(remedy.clone())),
     };
     Mechanism { name: offer.mechanism.name(), available, detail, remedy }
-}
-
-fn files(setting_args: &SettingArgs, settings: &Settings, state: &State) -> Files {
-    Files {
-        state: state.directory().to_owned(),
-        journal: compose::journal_path(setting_args, state),
-        manifest: settings.manifest.clone(),
-        project_rules: settings.project.path().to_owned(),
-    }
 }
 
 /// Judges a command that is plain, and a line that nobody can know before it runs.

@@ -1,165 +1,276 @@
 //! `haft help-limits`: every bound of haft as one table, which is committed as `docs/limits.md`.
 
 use haft_contract::limits::Limit;
+use haft_sandbox::limits as sandbox;
 
 use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX, ASKED_TEXT_CHARS_MAX};
-use crate::command::runs::{TAIL_CALLS, TAIL_POLL_MS};
+use crate::command::runs::{INPUT_CHARS_MAX, TAIL_CALLS, TAIL_POLL_MS};
 use crate::error::{CommandError, Status};
 use crate::input::INPUT_BYTES_MAX;
 use crate::manifest::{
-    MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN,
-    SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX,
-    SANDBOX_OPEN_FILES_MIN, SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX,
-    SANDBOX_TEMP_BYTES_MIN, WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
+    LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, SANDBOX_FILE_BYTES_MAX,
+    SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN,
+    SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN, SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN,
+    SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN, WATCHDOG_TIMEOUT_MS_DEFAULT,
+    WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
 };
 use crate::output;
+use crate::places::{GIT_CONFIG_BYTES_MAX, OUTSIDE_LINKS_MAX, TOOLCHAIN_LINKS_MAX};
 use crate::project::{PROJECT_BYTES_MAX, PROJECT_RULES_MAX};
 use crate::state::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
 
 const OWN: &[Limit] = &[
-    Limit::new("INPUT_BYTES_MAX", INPUT_BYTES_MAX, "bytes", "the input of `haft call`"),
-    Limit::new("MANIFEST_BYTES_MAX", MANIFEST_BYTES_MAX, "bytes", "a `haft.toml`"),
+    Limit::new(
+        "INPUT_BYTES_MAX",
+        INPUT_BYTES_MAX,
+        "bytes",
+        "the input of `haft call`",
+        "the input is refused",
+    ),
+    Limit::new(
+        "MANIFEST_BYTES_MAX",
+        MANIFEST_BYTES_MAX,
+        "bytes",
+        "a `haft.toml`",
+        "the manifest is refused",
+    ),
     Limit::new(
         "MANIFEST_PROBLEMS_MAX",
         MANIFEST_PROBLEMS_MAX as u64,
         "problems",
         "what is listed of a `haft.toml` at once",
+        "further ones are counted",
     ),
     Limit::new(
         "SANDBOX_MEMORY_BYTES_MIN",
         SANDBOX_MEMORY_BYTES_MIN,
         "bytes",
         "least `sandbox.memory_bytes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_MEMORY_BYTES_MAX",
         SANDBOX_MEMORY_BYTES_MAX,
         "bytes",
         "most `sandbox.memory_bytes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_PROCESSES_MIN",
         SANDBOX_PROCESSES_MIN,
         "processes",
         "least `sandbox.processes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_PROCESSES_MAX",
         SANDBOX_PROCESSES_MAX,
         "processes",
         "most `sandbox.processes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_TEMP_BYTES_MIN",
         SANDBOX_TEMP_BYTES_MIN,
         "bytes",
         "least `sandbox.temp_bytes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_TEMP_BYTES_MAX",
         SANDBOX_TEMP_BYTES_MAX,
         "bytes",
         "most `sandbox.temp_bytes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_FILE_BYTES_MIN",
         SANDBOX_FILE_BYTES_MIN,
         "bytes",
         "least `sandbox.file_bytes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_FILE_BYTES_MAX",
         SANDBOX_FILE_BYTES_MAX,
         "bytes",
         "most `sandbox.file_bytes`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_OPEN_FILES_MIN",
         SANDBOX_OPEN_FILES_MIN,
         "files",
         "least `sandbox.open_files`",
+        "the manifest is refused",
     ),
     Limit::new(
         "SANDBOX_OPEN_FILES_MAX",
         SANDBOX_OPEN_FILES_MAX,
         "files",
         "most `sandbox.open_files`",
+        "the manifest is refused",
     ),
-    Limit::new("WATCHDOGS_MAX", WATCHDOGS_MAX as u64, "watchdogs", "what one `haft.toml` names"),
+    Limit::new(
+        "WATCHDOGS_MAX",
+        WATCHDOGS_MAX as u64,
+        "watchdogs",
+        "what one `haft.toml` names",
+        "the manifest is refused",
+    ),
     Limit::new(
         "WATCHDOG_TIMEOUT_MS_DEFAULT",
         WATCHDOG_TIMEOUT_MS_DEFAULT,
         "milliseconds",
         "a watchdog's program that sets no time",
+        "the watchdog has failed, and the call is denied",
     ),
     Limit::new(
         "WATCHDOG_TIMEOUT_MS_MAX",
         WATCHDOG_TIMEOUT_MS_MAX,
         "milliseconds",
         "a watchdog's program for one call",
+        "the manifest is refused",
     ),
     Limit::new(
         "PROJECT_RULES_MAX",
         PROJECT_RULES_MAX as u64,
         "rules",
         "what is kept for a project",
+        "none is added",
     ),
-    Limit::new("PROJECT_BYTES_MAX", PROJECT_BYTES_MAX, "bytes", "the rules for a project"),
-    Limit::new("ANSWER_BYTES_MAX", ANSWER_BYTES_MAX, "bytes", "an answer on the terminal"),
+    Limit::new(
+        "PROJECT_BYTES_MAX",
+        PROJECT_BYTES_MAX,
+        "bytes",
+        "the rules for a project",
+        "the file is refused",
+    ),
+    Limit::new(
+        "ANSWER_BYTES_MAX",
+        ANSWER_BYTES_MAX,
+        "bytes",
+        "an answer on the terminal",
+        "it is none of the answers",
+    ),
     Limit::new(
         "ANSWER_TRIES_MAX",
         ANSWER_TRIES_MAX as u64,
         "answers",
         "what is taken before a call is rejected",
+        "the call is rejected",
     ),
     Limit::new(
         "ASKED_TEXT_CHARS_MAX",
         ASKED_TEXT_CHARS_MAX as u64,
         "characters",
         "what is shown of one text of a question",
+        "the text is cut and says so",
     ),
     Limit::new(
         "TAIL_CALLS",
         TAIL_CALLS as u64,
         "calls",
         "the past that `haft runs tail` begins with",
+        "earlier ones are left out",
     ),
-    Limit::new("TAIL_POLL_MS", TAIL_POLL_MS, "milliseconds", "two looks of `haft runs tail`"),
+    Limit::new(
+        "TAIL_POLL_MS",
+        TAIL_POLL_MS,
+        "milliseconds",
+        "two looks of `haft runs tail`",
+        "it looks again",
+    ),
     Limit::new(
         "SIDECARS_KEPT_DAYS",
         SIDECARS_KEPT_DAYS,
         "days",
         "cut outputs that outlive their session",
+        "the next start removes them",
     ),
     Limit::new(
         "SESSIONS_SWEPT_MAX",
         SESSIONS_SWEPT_MAX as u64,
         "sessions",
         "what one start removes of old cut outputs",
+        "the next start removes further ones",
+    ),
+    Limit::new(
+        "LINE_CHARS_MAX",
+        LINE_CHARS_MAX as u64,
+        "characters",
+        "a line of `haft.toml` as an error shows it",
+        "the rest is left out",
+    ),
+    Limit::new(
+        "INPUT_CHARS_MAX",
+        INPUT_CHARS_MAX as u64,
+        "characters",
+        "an input as `haft runs` lists it",
+        "the rest is left out",
+    ),
+    Limit::new(
+        "GIT_CONFIG_BYTES_MAX",
+        GIT_CONFIG_BYTES_MAX,
+        "bytes",
+        "a configuration of git in which the user's name is looked for",
+        "it is not read",
+    ),
+    Limit::new(
+        "OUTSIDE_LINKS_MAX",
+        OUTSIDE_LINKS_MAX as u64,
+        "links",
+        "links that a place of the machine leads through",
+        "it counts as missing",
+    ),
+    Limit::new(
+        "TOOLCHAIN_LINKS_MAX",
+        TOOLCHAIN_LINKS_MAX as u64,
+        "entries",
+        "the entries of a directory on PATH that may be links",
+        "where further ones lead is not readable",
     ),
 ];
 
 /// Runs the command.
 pub(crate) fn run() -> Result<Status, CommandError> {
-    let sections = [
-        ("Calls", haft_contract::limits::TABLE),
-        ("Pipeline", haft::limits::TABLE),
-        ("Tools", haft_tools::limits::TABLE),
-        ("Journal", haft_journal::limits::TABLE),
-        ("MCP", haft_mcp::limits::TABLE),
-        ("Command line", OWN),
-    ];
     let mut text = String::from(
         "# Limits\n\nEvery bound of haft. This file is generated: `cargo xtask generated` writes it.\n",
     );
-    for (heading, table) in sections {
-        text.push_str(&format!("\n## {heading}\n\n| bound | value | of |\n|---|---:|---|\n"));
-        for Limit { name, value, unit, what } in table {
-            text.push_str(&format!("| `{name}` | {} {unit} | {what} |\n", grouped(*value)));
-        }
+    add(&mut text, "Calls", haft_contract::limits::TABLE);
+    add(&mut text, "Pipeline", haft::limits::TABLE);
+    add(&mut text, "Rules", haft_policy::limits::TABLE);
+    add(&mut text, "Tools", haft_tools::limits::TABLE);
+    add(&mut text, "Command judge", haft_tools::limits::JUDGE);
+    #[cfg(target_os = "linux")]
+    {
+        add(&mut text, "Confined commands", &of_sandbox(sandbox::COMMANDS));
+        add(&mut text, "Protected names", &of_sandbox(sandbox::PROTECTED_NAMES));
+        add(&mut text, "Roots", &of_sandbox(sandbox::ROOTS));
     }
+    add(&mut text, "Proxy", &of_sandbox(sandbox::PROXY));
+    add(&mut text, "Journal", haft_journal::limits::TABLE);
+    add(&mut text, "MCP", haft_mcp::limits::TABLE);
+    add(&mut text, "Command line", OWN);
     output::data(&text)?;
     Ok(Status::Done)
+}
+
+fn add(text: &mut String, heading: &str, table: &[Limit]) {
+    text.push_str(&format!(
+        "\n## {heading}\n\n| bound | value | of | beyond it |\n|---|---:|---|---|\n"
+    ));
+    for Limit { name, value, unit, what, beyond } in table {
+        text.push_str(&format!("| `{name}` | {} {unit} | {what} | {beyond} |\n", grouped(*value)));
+    }
+}
+
+/// The sandbox can be used without the contract and has a type of its own.
+fn of_sandbox(table: &[sandbox::Bound]) -> Vec<Limit> {
+    let limit = |bound: &sandbox::Bound| {
+        Limit::new(bound.name, bound.value, bound.unit, bound.what, bound.beyond)
+    };
+    table.iter().map(limit).collect()
 }
 
 /// Returns `1,234,567`.
@@ -178,6 +289,16 @@ fn grouped(value: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_bound_is_a_row_that_says_what_happens_beyond_it() {
+        let mut text = String::new();
+        let row = Limit::new("WAIT_MS_MAX", 1_500, "milliseconds", "a wait", "it ends");
+        add(&mut text, "Waits", &[row]);
+        let rows = "\n## Waits\n\n| bound | value | of | beyond it |\n|---|---:|---|---|\n\
+                    | `WAIT_MS_MAX` | 1,500 milliseconds | a wait | it ends |\n";
+        assert_eq!(text, rows);
+    }
 
     #[test]
     fn digits_are_grouped() {

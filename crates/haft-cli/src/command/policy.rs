@@ -7,6 +7,7 @@ mod explain;
 mod findings;
 mod list;
 mod preset;
+mod remedy;
 mod remove;
 mod test;
 

@@ -22,7 +22,7 @@ pub(crate) const TAIL_CALLS: u32 = 10;
 /// Time between two looks for new calls, in milliseconds.
 pub(crate) const TAIL_POLL_MS: u64 = 200;
 /// Characters of an input that a line shows.
-const INPUT_CHARS_MAX: usize = 60;
+pub(crate) const INPUT_CHARS_MAX: usize = 60;
 
 /// Show what was recorded
 ///

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::MANIFEST_PROBLEMS_MAX;
 
 /// Characters of a line that are shown.
-const LINE_CHARS_MAX: usize = 120;
+pub(crate) const LINE_CHARS_MAX: usize = 120;
 
 /// One thing that is wrong, and the bytes that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Links on the way of one path, at most; the kernel gives up after as many.
-const LINKS_MAX: usize = 40;
+pub(crate) const LINKS_MAX: usize = 40;
 
 /// Why a path does not lead to something outside the roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::directory_of;
 use super::outside::outside;
 
 /// Entries of one directory on PATH whose links are followed, at most.
-const LINKS_MAX: usize = 2_000;
+pub(crate) const LINKS_MAX: usize = 2_000;
 
 /// Variables that name the directory of a toolchain or of a package cache, and where it lies without them.
 const DIRECTORIES: &[(&str, Option<&str>)] = &[

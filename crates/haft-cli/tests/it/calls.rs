@@ -373,9 +373,9 @@ fn what_leads_out_is_refused() {
         &["--allow", "bash", "bash", r#"{"cmd":"curl a.b"}"#],
         &expect![[r#"
             --- stderr
-            error: curl uses the network, which is off; work offline, or ask the user to grant its hosts (--allow-host) or to leave this to the sandbox (network_guard = "kernel")
+            error: curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)
 
-            hint: haft call --allow-network --allow bash bash '{"cmd":"curl a.b"}'
+            hint: haft call --network-guard kernel --allow bash bash '{"cmd":"curl a.b"}'
             --- status 3
         "#]],
     );
@@ -383,9 +383,9 @@ fn what_leads_out_is_refused() {
         &["--allow", "bash", "bash", r#"{"cmd":"git push"}"#],
         &expect![[r#"
         --- stderr
-        error: git with "push" talks to a remote, and the network is off; use local git commands, or ask for the network to be allowed
+        error: git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)
 
-        hint: haft call --allow-network --allow bash bash '{"cmd":"git push"}'
+        hint: haft call --network-guard kernel --allow bash bash '{"cmd":"git push"}'
         --- status 3
     "#]],
     );

@@ -1,6 +1,6 @@
 //! `haft doctor` on whatever machine the tests run on: that it says what is so, not what is so here.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -37,6 +37,42 @@ fn places_are_those_of_this_world() {
     assert_eq!(report["files"]["state"], path("state"));
     assert_eq!(report["files"]["journal"], "other.sqlite");
     assert!(!world.path("state").exists(), "looking leaves nothing behind");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_is_said() {
+    let world = World::with_files();
+    world.write("state", "a file where a directory should be");
+    let (report, status) = asked(&world, &["doctor", "--json"]);
+    let problem = format!("{} is no directory", world.path("state").display());
+    assert_eq!(report["files"]["state_problem"], problem);
+    assert_eq!(report["files"]["journal_problem"], problem);
+    assert_eq!(status, Some(1));
+    let text = world.haft(&["doctor"]).output().unwrap().stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("--  state "), "{text}");
+    assert!(text.contains("no call is made"), "{text}");
+}
+
+#[test]
+fn what_of_the_settings_comes_to_nothing_is_said() {
+    let world = World::with_files();
+    world.write(
+        "work/src/agent.toml",
+        "[sandbox]\nreadable = [\"/none\"]\nunprotect = [\".envrc\"]\n",
+    );
+    std::fs::create_dir(world.path("work/.git")).unwrap();
+    let args = ["doctor", "--json", "--config", "src/agent.toml"];
+    let (report, _) = asked(&world, &args);
+    let (root, worktree) = (world.path("work/src"), world.path("work"));
+    assert_eq!(report["not_readable"], json!([{ "path": "/none", "why": "it is not there" }]));
+    assert_eq!(report["unprotected"], json!([".envrc"]));
+    assert_eq!(report["writable"], json!([root]));
+    assert_eq!(report["repositories_above"], json!([{ "root": root, "worktree": worktree }]));
+    let stderr = String::from_utf8(world.haft(&args).output().unwrap().stderr).unwrap();
+    let expect = "warning: not protected any more (sandbox.unprotect): .envrc\n\
+                  warning: commands cannot read /none, which is not there (sandbox.readable)\n";
+    assert_eq!(stderr, expect);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod configuration;
 mod doctor;
 mod escape;
 mod help;
+mod hindrance;
 mod mcp_clients;
 mod mcp_wire;
 mod policy;

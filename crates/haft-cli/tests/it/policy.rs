@@ -223,3 +223,50 @@ fn a_broken_file_of_rules_is_shown_where_it_breaks() {
     assert!(shown.contains(".toml:3:14: invalid type: integer `3`, expected a text"), "{shown}");
     assert!(shown.ends_with("--- status 2\n"), "{shown}");
 }
+
+#[test]
+fn what_no_rule_decided_says_what_would_change_it() {
+    let world = World::with_files();
+    let change = |tool: &str, input: &str| {
+        let explained = world.json(&["policy", "explain", "--json", tool, input]);
+        explained["refusal"]["change"].as_str().unwrap_or_default().to_owned()
+    };
+    let check = |tool: &str, input: &str, expect: &str| {
+        assert_eq!(change(tool, input), expect, "for {tool} {input}");
+    };
+    check(
+        "write",
+        r#"{"path":".git/config","content":""}"#,
+        "unprotect = [\".git/config\"] under [sandbox] in haft.toml, for whoever may change it",
+    );
+    let journal = serde_json::json!({ "cmd": format!("cat {}/journal.sqlite", world.path("state").display()) });
+    check(
+        "bash",
+        &journal.to_string(),
+        "nothing: no setting shows credentials and haft's own state to a call",
+    );
+    check(
+        "read",
+        r#"{"path":"/etc/passwd"}"#,
+        "a directory under roots in haft.toml, or another --root",
+    );
+    check(
+        "bash",
+        r#"{"cmd":"npm test"}"#,
+        "--allow-host HOST grants hosts and takes the list of names away; network_guard = \"kernel\" in haft.toml, or \
+         --network-guard kernel, takes it away alone",
+    );
+    world.check(
+        &["policy", "explain", "read", r#"{"path":"/etc/passwd"}"#],
+        &expect![[r#"
+        read would be refused
+
+        refused with TOOL_PATH_ESCAPE
+              path "/etc/passwd" is outside the workspace: use a path within /world/work
+
+        what would change it
+              a directory under roots in haft.toml, or another --root
+        --- status 0
+    "#]],
+    );
+}

@@ -64,7 +64,7 @@ fn nothing_runs_that_cannot_be_recorded() {
         --- stderr
         error: cannot open journal /world/state/journal.sqlite: Not a directory (os error 20); check that its directory exists and can be written
 
-        hint: export HAFT_DB=/path/to/another/journal.sqlite
+        hint: export HAFT_STATE_DIR=/path/to/a/writable/directory
         --- status 2
     "#]]);
     assert_eq!(names(&world.path("work")), ["notes.txt", "src"]);

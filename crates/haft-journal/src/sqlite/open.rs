@@ -11,10 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{failure, schema};
 use crate::JournalError;
-use crate::limits::LOCK_WAIT_MS_MAX;
-
-/// Compiled statements that a connection keeps; the one unused for longest goes first.
-const STATEMENTS_MAX: usize = 64;
+use crate::limits::{LOCK_WAIT_MS_MAX, STATEMENTS_MAX};
 
 /// Returns the connection that writes, the database created and brought up to date.
 pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {

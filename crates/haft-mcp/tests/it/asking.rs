@@ -154,50 +154,26 @@ async fn a_still_older_client_is_asked_in_the_form_that_it_knows() {
 
 #[tokio::test]
 async fn an_older_client_answers_once() {
-    check_older(
-        "2025-06-18",
-        ("result", decision("once")),
-        &expect![[r#"
+    let ordered = expect![[r#"
         ordered x
         1 succeeded
         1 orders
-    "#]],
-    )
-    .await;
-    check_older(
-        "2025-11-25",
-        ("result", decision("once")),
-        &expect![[r#"
-        ordered x
-        1 succeeded
-        1 orders
-    "#]],
-    )
-    .await;
+    "#]];
+    for version in ["2025-06-18", "2025-11-25"] {
+        check_older(version, ("result", decision("once")), &ordered).await;
+    }
 }
 
 #[tokio::test]
 async fn an_older_client_declines() {
-    check_older(
-        "2025-11-25",
-        ("result", json!({"action": "decline"})),
-        &expect![[r#"
+    let refused = expect![[r#"
         PERMISSION_DENIED
         1 refused PERMISSION_DENIED
         0 orders
-    "#]],
-    )
-    .await;
-    check_older(
-        "2025-11-25",
-        ("result", decision("reject")),
-        &expect![[r#"
-        PERMISSION_DENIED
-        1 refused PERMISSION_DENIED
-        0 orders
-    "#]],
-    )
-    .await;
+    "#]];
+    for answer in [json!({"action": "decline"}), decision("reject")] {
+        check_older("2025-11-25", ("result", answer), &refused).await;
+    }
 }
 
 #[tokio::test]

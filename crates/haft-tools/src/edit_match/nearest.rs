@@ -14,7 +14,7 @@ use std::fmt;
 use super::lines::{self, BYTE_ORDER_MARK};
 
 /// How much of a text is searched; what lies beyond is not looked at.
-const TEXT_BYTES_MAX: usize = 1_000_000;
+pub(crate) const TEXT_BYTES_MAX: usize = 1_000_000;
 /// How many lines of the passage take part in the line-by-line comparison.
 const WANTED_LINES_MAX: usize = 40;
 /// How many lines of the passage one trigram may vote for.

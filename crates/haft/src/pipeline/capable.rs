@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use haft_contract::{Access, Effect, ErrorCode, FilePath, ToolError};
-use haft_policy::{Canonical, Capabilities, PathSubject};
+use haft_contract::{Access, Command, Effect, ErrorCode, FileKind, FilePath, ToolError};
+use haft_policy::{Canonical, Capabilities, PathSubject, Reach, Sweep};
 
 use super::arrive::bounded;
 use super::panic::contained;
@@ -74,7 +74,8 @@ impl Ground<'_> {
     /// are not judged: the session's own outputs are always readable, and a write to one is refused where files are
     /// changed.
     fn canonical(&self, declared: &[Access]) -> Result<(Vec<Canonical>, String), ToolError> {
-        let runs_commands = declared.iter().any(|access| matches!(access, Access::Shell { .. }));
+        let sweep = Sweep::of(commands(declared));
+        let runs_commands = commands(declared).next().is_some();
         let mut accesses = Vec::with_capacity(declared.len());
         let mut recorded = Vec::with_capacity(declared.len());
         for access in declared {
@@ -82,20 +83,22 @@ impl Ground<'_> {
             match access {
                 Access::Read { path } | Access::Write { path } => {
                     let is_write = matches!(access, Access::Write { .. });
-                    let place = match self.territory.resolve(path) {
-                        Ok((place, _)) => Some(place),
-                        Err(err) if runs_commands => self.place_of_command(path, is_write, err)?,
+                    let target = match self.territory.resolve(path) {
+                        Ok((place, kind)) => Target::Place(place, kind),
+                        Err(err) if runs_commands => self.target_of_command(path, is_write, err)?,
                         Err(err) => return Err(err),
                     };
-                    if let Some(place) = place.as_ref().filter(|place| place.display() != path) {
-                        record["resolved"] = place.display().into();
+                    if let Some(display) = target.display().filter(|display| display != path) {
+                        record["resolved"] = display.into();
                     }
                     if is_write {
                         let spellings = self.territory.spellings(path);
                         spellings.iter().try_for_each(|path| self.sandbox.check_write(path))?;
                     }
-                    let subject = place.and_then(|place| self.territory.subject(&place));
-                    accesses.extend(subject.map(|path| self.judged(path, is_write)).transpose()?);
+                    let reach = if is_write { sweep.writes } else { sweep.reads };
+                    for path in self.subjects(target, reach) {
+                        accesses.push(self.judged(path, is_write)?);
+                    }
                 }
                 Access::Net { host } => accesses.push(Canonical::Net { host: host.clone() }),
                 Access::Shell { command } => {
@@ -122,20 +125,35 @@ impl Ground<'_> {
         Ok(Canonical::Read { path })
     }
 
-    /// Returns where a path leads that a command names and that does not resolve now, or nothing if rules have no say
-    /// in it: what the sandbox shows to every command, and what it makes for this one alone.
-    fn place_of_command(
+    /// Returns what rules judge of a target that is reached so far. What is no directory now has nothing beneath it.
+    fn subjects(&self, target: Target, reach: Reach) -> Vec<PathSubject> {
+        match (target, reach) {
+            (Target::Place(place, kind), reach) => {
+                let is_directory = kind == Some(FileKind::Directory);
+                let reach = if is_directory { reach } else { Reach::Place };
+                let subject = self.territory.subject(&place);
+                subject.map(|subject| subject.reaching(reach)).into_iter().collect()
+            }
+            (Target::Outside(directory), Reach::Tree) => self.territory.roots_within(&directory),
+            (Target::Outside(_), Reach::Place) => Vec::new(),
+        }
+    }
+
+    /// Returns where a path leads that a command names and that does not resolve now.
+    fn target_of_command(
         &self,
         path: &str,
         is_write: bool,
         err: ToolError,
-    ) -> Result<Option<FilePath>, ToolError> {
+    ) -> Result<Target, ToolError> {
         let Some(lexical) = without_parents(path) else { return Err(err) };
         if err.code == ErrorCode::PathInvalid {
             // A directory on the way may be made by the same line, before the path is used.
             let lexical = lexical.to_string_lossy();
-            let resolved = self.territory.resolve(&lexical).map(|(place, _)| place);
-            return resolved.or_else(|_| self.territory.unresolved(&lexical)).map(Some);
+            if let Ok((place, kind)) = self.territory.resolve(&lexical) {
+                return Ok(Target::Place(place, kind));
+            }
+            return self.territory.unresolved(&lexical).map(|place| Target::Place(place, None));
         }
         if !lexical.is_absolute() {
             return Err(err);
@@ -144,7 +162,7 @@ impl Ground<'_> {
         let is_private = self.sandbox.is_private(&lexical);
         let is_shown = !is_write && self.sandbox.shows(&lexical);
         if is_private || is_shown {
-            return Ok(None);
+            return Ok(Target::Outside(lexical));
         }
         let verb = if is_write { "change" } else { "read" };
         Err(ToolError {
@@ -152,6 +170,31 @@ impl Ground<'_> {
             ..err
         })
     }
+}
+
+/// Where a path leads.
+enum Target {
+    /// To a place beneath a root, or to a sidecar.
+    Place(FilePath, Option<FileKind>),
+    /// To a place in which rules have no say, but for roots within it: what the sandbox shows to every command, and what
+    /// it makes for this one alone.
+    Outside(PathBuf),
+}
+
+impl Target {
+    fn display(&self) -> Option<&str> {
+        match self {
+            Self::Place(place, _) => Some(place.display()),
+            Self::Outside(_) => None,
+        }
+    }
+}
+
+fn commands(declared: &[Access]) -> impl Iterator<Item = &Command> {
+    declared.iter().filter_map(|access| match access {
+        Access::Shell { command } => Some(command),
+        _ => None,
+    })
 }
 
 /// Takes `..` out of a path by its spelling alone; nothing if it climbs above where it starts.

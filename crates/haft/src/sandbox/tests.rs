@@ -53,10 +53,7 @@ fn only_hidden_files_with_several_names_count() {
 #[test]
 fn the_way_to_a_root_counts_for_what_is_protected_in_it() {
     let check = |root: &str, relative: &str, expect: Expect| {
-        let path = PathSubject {
-            absolute: Path::new(root).join(relative),
-            relative: Some(PathBuf::from(relative)),
-        };
+        let path = PathSubject::beneath(Path::new(root), Path::new(relative));
         let answer = match Sandbox::system().check_write(&path) {
             Ok(()) => "can be written".to_owned(),
             Err(err) => err.message,
@@ -81,4 +78,24 @@ fn the_way_to_a_root_counts_for_what_is_protected_in_it() {
     // This directory was granted by name.
     check("/srv/app/.claude", "settings.json", expect!["can be written"]);
     check("/srv/app", "config", expect!["can be written"]);
+}
+
+#[test]
+fn where_a_repository_keeps_its_hooks_is_held_for_commands_as_well() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    std::fs::write(root.join(".git/config"), "[core]\nhooksPath = tools/hooks\n").unwrap();
+    let check = |sandbox: &Sandbox, relative: &str, expect: bool| {
+        let confinement = sandbox.confinement(vec![root.clone()], Network::Loopback);
+        let held = confinement.protected.matching_beneath(&root, Path::new(relative));
+        assert_eq!(held.is_some(), expect, "{relative}");
+        let path = PathSubject::beneath(&root, Path::new(relative));
+        assert_eq!(sandbox.check_write(&path).is_err(), expect, "{relative}");
+    };
+    let sandbox = Sandbox::system();
+    check(&sandbox, "tools/hooks/pre-push", true);
+    check(&sandbox, "src/tools/hooks/pre-push", false);
+    let protected = sandbox.protected.clone().without([HOOKS]).unwrap();
+    check(&Sandbox { protected, ..sandbox }, "tools/hooks/pre-push", false);
 }

@@ -24,7 +24,6 @@ const PORTS: &[u16] = &[80, 443];
 pub(super) struct Started {
     pub(super) process: Process,
     proxy: Option<Proxy>,
-    granted: GrantedHosts,
 }
 
 impl CallShell {
@@ -34,7 +33,7 @@ impl CallShell {
         if parts.sandbox.confine == Confine::UnsafeNever {
             let process = parts.launcher.spawn_unconfined(command).await;
             let process = process.map_err(|err| spawn_error(&err))?;
-            return Ok(Started { process, proxy: None, granted: self.granted() });
+            return Ok(Started { process, proxy: None });
         }
         let network = if parts.allow_network {
             Network::Host
@@ -51,16 +50,12 @@ impl CallShell {
         let process = parts.launcher.spawn(command, &confinement).await;
         let mut process = process.map_err(|err| spawn_error(&err))?;
         let proxy = process.take_listener().map(|listener| self.serve(listener)).transpose()?;
-        Ok(Started { process, proxy, granted: self.granted() })
-    }
-
-    fn granted(&self) -> GrantedHosts {
-        GrantedHosts(Arc::clone(&self.hosts))
+        Ok(Started { process, proxy })
     }
 
     /// Returns the directories that the command can change: the roots, and for one that is a linked worktree what git
     /// keeps of it elsewhere.
-    fn writable(&self) -> Vec<std::path::PathBuf> {
+    pub(super) fn writable(&self) -> Vec<std::path::PathBuf> {
         let mut directories = self.environment.shared.parts.roots.paths();
         let linked: Vec<_> = directories
             .iter()
@@ -75,7 +70,7 @@ impl CallShell {
     }
 
     fn serve(&self, listener: TcpListener) -> Result<Proxy, ToolError> {
-        let admission = Arc::new(self.granted());
+        let admission = Arc::new(GrantedHosts(Arc::clone(&self.hosts)));
         let resolver = Arc::new(SystemResolver);
         Proxy::serve(listener, admission, resolver, Limits::default()).map_err(|err| {
             let message = format!("the proxy to the granted hosts could not be started: {err}");
@@ -94,7 +89,6 @@ impl Started {
             let asked_for = made.admitted + made.refused + made.failed;
             let listed = u64::try_from(made.recorded.len()).unwrap_or(u64::MAX);
             confined.connections_unlisted = asked_for.saturating_sub(listed);
-            let connection = |made| connection(made, &self.granted);
             confined.connections = made.recorded.into_iter().map(connection).collect();
         }
         confined
@@ -110,15 +104,8 @@ impl Admission for GrantedHosts {
             None => Admitted::No,
             Some(grant) if grant.as_such => Admitted::AnyAddress,
             Some(_) if PORTS.contains(&port) => Admitted::ByName,
-            Some(_) => Admitted::No,
+            Some(_) => Admitted::OtherPorts(PORTS),
         }
-    }
-}
-
-impl GrantedHosts {
-    /// Returns whether the host would have been reached at another port.
-    fn refuses_port(&self, host: &str, port: u16) -> bool {
-        self.admits(host, port) == Admitted::No && self.0.admits(host).is_some()
     }
 }
 
@@ -143,17 +130,9 @@ fn proxy_variables(hosts: &HostScope) -> Vec<(std::ffi::OsString, std::ffi::OsSt
         .collect()
 }
 
-fn connection(made: proxy::Connection, granted: &GrantedHosts) -> Connection {
+fn connection(made: proxy::Connection) -> Connection {
     let (admitted, detail) = match made.outcome {
         proxy::Outcome::Admitted { address } => (true, address.to_string()),
-        // The proxy knows that it was refused, and not why.
-        proxy::Outcome::Refused { .. } if granted.refuses_port(&made.host, made.port) => {
-            let (host, port) = (&made.host, made.port);
-            let message = format!(
-                "host {host} is granted at the ports 80 and 443, not at {port}: use http or https"
-            );
-            (false, message)
-        }
         proxy::Outcome::Refused { reason } | proxy::Outcome::Failed { reason } => (false, reason),
     };
     Connection { host: made.host, port: made.port, admitted, detail }
@@ -222,38 +201,16 @@ mod tests {
     #[test]
     fn a_host_by_name_is_granted_at_the_ports_of_the_web() {
         let granted = granted(&["*.example.org", "localhost", "10.0.0.1"]);
-        let check = |host: &str, port: u16, expect: Admitted, refuses_port: bool| {
+        let check = |host: &str, port: u16, expect: Admitted| {
             assert_eq!(granted.admits(host, port), expect, "{host}:{port}");
-            assert_eq!(granted.refuses_port(host, port), refuses_port, "{host}:{port}");
         };
-        check("a.example.org", 443, Admitted::ByName, false);
-        check("a.example.org", 80, Admitted::ByName, false);
-        check("a.example.org", 22, Admitted::No, true);
-        check("a.example.org", 8080, Admitted::No, true);
-        check("localhost", 5432, Admitted::AnyAddress, false);
-        check("10.0.0.1", 5432, Admitted::AnyAddress, false);
-        check("example.com", 22, Admitted::No, false);
-        check("example.com", 443, Admitted::No, false);
-    }
-
-    #[test]
-    fn a_refused_port_is_said_to_be_one() {
-        let granted = granted(&["example.org"]);
-        let detail = |host: &str, port: u16| {
-            let made = proxy::Connection {
-                host: host.to_owned(),
-                port,
-                protocol: proxy::Protocol::Connect,
-                outcome: proxy::Outcome::Refused { reason: "as the proxy says".to_owned() },
-                sent_bytes: 0,
-                received_bytes: 0,
-            };
-            connection(made, &granted).detail
-        };
-        let expect =
-            "host example.org is granted at the ports 80 and 443, not at 22: use http or https";
-        assert_eq!(detail("example.org", 22), expect);
-        assert_eq!(detail("example.org", 443), "as the proxy says");
-        assert_eq!(detail("example.com", 22), "as the proxy says");
+        check("a.example.org", 443, Admitted::ByName);
+        check("a.example.org", 80, Admitted::ByName);
+        check("a.example.org", 22, Admitted::OtherPorts(PORTS));
+        check("a.example.org", 8080, Admitted::OtherPorts(PORTS));
+        check("localhost", 5432, Admitted::AnyAddress);
+        check("10.0.0.1", 5432, Admitted::AnyAddress);
+        check("example.com", 22, Admitted::No);
+        check("example.com", 443, Admitted::No);
     }
 }

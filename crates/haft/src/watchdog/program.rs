@@ -219,7 +219,7 @@ fn access(access: &Canonical) -> Value {
     let capability = access.capability();
     match access {
         Canonical::Read { path } | Canonical::Write { path } => {
-            let PathSubject { absolute, relative } = path;
+            let PathSubject { absolute, relative, .. } = path;
             let relative = relative.as_ref().map(|path| path.to_string_lossy());
             json!({"capability": capability, "path": absolute.to_string_lossy(), "relative": relative})
         }

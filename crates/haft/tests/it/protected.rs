@@ -113,8 +113,64 @@ async fn a_protected_name_that_is_a_link_is_protected_as_well() {
     }
     let absolute = workspace.root.join(".claude/settings.json");
     workspace.refuses(&absolute.to_string_lossy()).await;
-    workspace.writes("conf/settings.json").await;
     workspace.writes(".claude/../src/a").await;
+}
+
+#[tokio::test]
+async fn what_a_protected_name_leads_to_is_protected_as_well() {
+    let workspace = Workspace::with(&[
+        "conf/settings.json",
+        "conf/other.json",
+        "app/conf/a",
+        ".config/keep",
+        "tools/hook",
+        ".git/HEAD",
+        "around/a",
+        "src/a",
+    ])
+    .await;
+    for (target, name) in [
+        ("conf", ".claude"),
+        ("app/mcp.json", ".mcp.json"),
+        ("conf", "app/.Cursor"),
+        ("../gitconf", ".config/git"),
+        ("../tools", ".git/hooks"),
+        // They stand for all that is around them, and so for nothing.
+        (".", ".vscode"),
+        ("..", "around/.idea"),
+        ("/etc", ".codex"),
+        (".kiro", ".kiro"),
+        ("src", "link"),
+    ] {
+        workspace.link(target, name);
+    }
+    let refused = expect![[
+        r#""conf/settings.json" is protected by ".claude/**", because the link ".claude" leads to it and others run or obey what it says: leave it, or ask the user to change it"#
+    ]];
+    workspace.check("put", "conf/settings.json", refused).await;
+    for path in [
+        "conf/new/file",
+        "app/mcp.json",
+        "app/conf/b",
+        "src/a conf/other.json",
+        "gitconf/config",
+        "tools/hook",
+        "link/../conf/x",
+    ] {
+        workspace.refuses(path).await;
+    }
+    workspace.writes("app/other.json gitconfig conference src/a around/b").await;
+}
+
+#[tokio::test]
+async fn protected_links_are_looked_for_in_a_bounded_number_of_directories() {
+    let files: Vec<_> = (0..64).map(|index| format!(".vim/{index:02}/file")).collect();
+    let files: Vec<_> = files.iter().map(String::as_str).collect();
+    let workspace = Workspace::with(&files).await;
+    workspace.link("../../near", ".vim/62/link");
+    workspace.link("../../far", ".vim/63/link");
+    workspace.refuses("near/file").await;
+    workspace.writes("far/file").await;
 }
 
 #[tokio::test]
@@ -125,7 +181,24 @@ async fn a_declared_place_is_not_written_by_its_protected_name() {
         r#".claude/settings.json is protected by ".claude/**", because others run or obey what it says: leave it, or ask the user to change it"#
     ]];
     workspace.check("sly", "conf/settings.json .claude/settings.json", refused).await;
-    workspace.check("sly", "conf/settings.json conf/settings.json", expect!["written"]).await;
+    workspace.check("sly", "src/a src/a", expect!["written"]).await;
+}
+
+#[tokio::test]
+async fn where_a_repository_keeps_its_hooks_is_protected() {
+    let workspace = Workspace::with(&["tools/hooks/pre-push", "tools/other", "elsewhere/a"]).await;
+    std::fs::create_dir(workspace.root.join(".git")).unwrap();
+    let configuration = "[core]\n\thooksPath = tools/hooks\n\thooksPath = linked\n";
+    std::fs::write(workspace.root.join(".git/config"), configuration).unwrap();
+    workspace.link("elsewhere", "linked");
+    let refused = expect![[
+        r#"tools/hooks/pre-push is protected as by ".git/hooks/**", because the repository tells git with core.hooksPath to look for hooks there: leave it, or ask the user to change it"#
+    ]];
+    workspace.check("put", "tools/hooks/pre-push", refused).await;
+    for path in ["tools/hooks/new/file", "TOOLS/Hooks/x", "linked/b", "elsewhere/b"] {
+        workspace.refuses(path).await;
+    }
+    workspace.writes("tools/other tools/hooks2 src/tools/hooks/a").await;
 }
 
 #[tokio::test]

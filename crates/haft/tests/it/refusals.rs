@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use expect_test::{Expect, expect};
 use haft::{Answer, Ask, Asker, Call, Verdict, Watchdog, WatchedCall};
 use haft_contract::{
-    Access, BoxFuture, Cx, Effect, FileChange, FsRequirement, Precondition, RequirementSet, Tool,
-    ToolError,
+    Access, BoxFuture, Command, Cx, Effect, FileChange, FsRequirement, Precondition,
+    RequirementSet, ShellRequirement, Tool, ToolError,
 };
 use haft_policy::{Action, RuleScope};
 use serde_json::json;
@@ -32,6 +32,118 @@ fn reader(counter: &Counter) -> Tool {
             counter.add();
             async { Ok::<_, ToolError>("read") }
         })
+}
+
+/// A tool that runs a command and touches files as its input says: `rg x | read . | write out`.
+fn shell() -> Tool {
+    fn accesses(input: &Text) -> Vec<Access> {
+        let declared = input.text.split(" | ").map(|part| match part.split_once(' ') {
+            Some(("read", path)) => Access::read(path),
+            Some(("write", path)) => Access::write(path),
+            Some(("unknown", line)) => Access::Shell { command: Command::Unknown(line.to_owned()) },
+            _ => {
+                let argv = part.split(' ').map(str::to_owned).collect();
+                Access::Shell { command: Command::Argv(argv) }
+            }
+        });
+        declared.collect()
+    }
+    let everything = || vec!["**".to_owned()];
+    Tool::new("bash")
+        .requires(RequirementSet {
+            fs: FsRequirement { read: everything(), write: everything() },
+            shell: vec![ShellRequirement { cmd: "*".to_owned(), args: None }],
+            ..RequirementSet::default()
+        })
+        .accesses(accesses)
+        .execute_with(|_: Text, _| async { Ok::<_, ToolError>("ran") })
+}
+
+/// A tool that asks the grant itself about each file that it comes to.
+fn walker() -> Tool {
+    let fs = FsRequirement { read: vec!["**".to_owned()], write: Vec::new() };
+    Tool::new("grep")
+        .requires(RequirementSet { fs, ..RequirementSet::default() })
+        .accesses(|input: &Text| vec![Access::read(&input.text)])
+        .execute_with(|_: Text, _| async { Ok::<_, ToolError>("searched") })
+}
+
+/// A stage with files in it, on which everything is allowed but for these rules.
+async fn stage_denying(denies: &[(&str, &str)]) -> Stage {
+    let denies = denies
+        .iter()
+        .map(|(permission, pattern)| rule(RuleScope::Manifest, permission, pattern, Action::Deny));
+    let rules = std::iter::once(rule(RuleScope::Preset, "*", "*", Action::Allow)).chain(denies);
+    let tools = vec![shell(), walker()];
+    let stage = Stage::new(Setting { tools, rules: rules.collect(), ..Setting::default() }).await;
+    let root = stage.directory.path().join("root");
+    std::fs::create_dir_all(root.join("secret")).unwrap();
+    std::fs::create_dir_all(root.join("src/deep")).unwrap();
+    std::fs::write(root.join("secret/key"), "k").unwrap();
+    std::fs::write(root.join("src/a"), "a").unwrap();
+    std::os::unix::fs::symlink("src", root.join("link")).unwrap();
+    stage
+}
+
+#[tokio::test]
+async fn a_command_that_reaches_a_whole_directory_asks_where_a_deny_may_be_met() {
+    let stage = stage_denying(&[("fs.read", "secret/**"), ("fs.write", "src/deep/keep")]).await;
+    let around = stage.directory.path().to_string_lossy().into_owned();
+    let check = async |input: &str, expect: Action| {
+        let input = input.replace("AROUND", &around);
+        let explained = stage.session.explain("bash", json!({"text": input})).await.unwrap();
+        assert_eq!(explained.outcome, expect, "{input}: {explained:?}");
+    };
+    for asks in [
+        "rg x | read .",
+        "grep -r x | read .",
+        "cp -r . /tmp/x | read .",
+        "tar c . | read .",
+        "git grep x | read .",
+        "unknown cat $x | read .",
+        "ls | read src | rg x | read .",
+        "grep -r x / | read /",
+        "grep -r x AROUND | read AROUND",
+        "rm -r src | write src",
+        "rm -r link | write link",
+        "cp a src/deep | read src/a | write src/deep",
+        "tar x | write made/../src",
+    ] {
+        check(asks, Action::Ask).await;
+    }
+    for allowed in [
+        "rg x src | read src",
+        "rg x src/a | read src/a",
+        "cp -r src out | read src | write out",
+        "ls -la | read .",
+        "find / -name x | read /",
+        "cargo test | read src",
+        "mkdir -p src | write src",
+        "rm src/a | write src/a",
+        "unknown cat $x",
+    ] {
+        check(allowed, Action::Allow).await;
+    }
+    check("cat secret/key | read secret/key", Action::Deny).await;
+    check("rg x secret | read secret", Action::Deny).await;
+    // Tools that open files one by one ask the grant about each.
+    let walked = stage.session.explain("grep", json!({"text": "."})).await.unwrap();
+    assert_eq!(walked.outcome, Action::Allow, "{walked:?}");
+}
+
+#[tokio::test]
+async fn without_a_narrower_deny_commands_reach_whole_directories_unasked() {
+    let stage = stage_denying(&[("fs.read", "/etc/shadow"), ("bash", "sudo *")]).await;
+    for input in ["rg x | read .", "rm -r src | write src", "grep -r x src | read src"] {
+        assert_eq!(stage.call("bash", json!({"text": input})).await.text(), "ran", "{input}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_may_meet_a_deny_says_which() {
+    let stage = stage_denying(&[("fs.read", "**/.env")]).await;
+    let envelope = stage.call("bash", json!({"text": "rg x | read ."})).await;
+    expect![[r#"nobody can be asked here, so the call is denied: bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "**/.env"` may match something there; while that rule stands, no added rule allows it: name the files that are meant"#]].assert_eq(&envelope.text());
 }
 
 #[tokio::test]

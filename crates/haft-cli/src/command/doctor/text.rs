@@ -1,28 +1,23 @@
 //! The report of `haft doctor` for people: sections of short lines, folded at the width of a terminal. Nothing is found
 //! out here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Bash, Files, Layer, Mechanism, Program, Reach, Report, SandboxReport};
+use super::{Bash, Files, Layer, Mechanism, Program, Reach, Report, SandboxReport, Seen};
 
 /// Columns of the report.
 const WIDTH: usize = 80;
+/// Characters that are shown of a file's name that is a hash: as many as tell files apart.
+const HASH_CHARS: usize = 12;
+
 /// Returns the report.
 pub(super) fn text(report: &Report) -> String {
     let shown = |path: &Path| abbreviated(path, &report.home);
-    let readable: Vec<String> = report.readable.iter().map(|path| shown(path)).collect();
-    let hidden: Vec<String> = report.hidden.iter().map(|path| shown(path)).collect();
     let sections = [
         ("Sandbox", vec![verdict(report), report.layers.iter().map(layer).collect()]),
         ("Kernel", report.kernel.iter().map(mechanism).collect()),
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
-        (
-            "Commands see",
-            vec![
-                labelled("", "readable", &list(&readable)),
-                labelled("", "hidden", &list(&hidden)),
-            ],
-        ),
+        ("Commands see", seen(&report.seen, &shown)),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
     ];
@@ -80,14 +75,59 @@ fn program(program: &Program, shown: &dyn Fn(&Path) -> String) -> String {
     labelled("--", program.name, &text)
 }
 
+fn seen(seen: &Seen, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+    let all = |paths: &[PathBuf]| list(&paths.iter().map(|path| shown(path)).collect::<Vec<_>>());
+    let mut lines = vec![
+        labelled("", "writable", &all(&seen.writable)),
+        labelled("", "readable", &all(&seen.readable)),
+        labelled("", "hidden", &all(&seen.hidden)),
+        labelled("", "protected", "what others run or obey (haft policy list shows it)"),
+    ];
+    if !seen.unprotected.is_empty() {
+        let text = format!("{} (sandbox.unprotect)", list(&seen.unprotected));
+        lines.push(labelled("~", "not protected", &text));
+    }
+    lines.extend(seen.not_readable.iter().map(|one| {
+        let text = format!("{} (sandbox.readable): {}", shown(&one.path), one.why);
+        labelled("--", "not readable", &text)
+    }));
+    lines.extend(seen.repositories_above.iter().map(|one| {
+        let (root, worktree) = (shown(&one.root), shown(&one.worktree));
+        let text = format!(
+            "does not work in {root}: commands do not see the repository around it; to change that: --root {worktree}"
+        );
+        labelled("--", "git", &text)
+    }));
+    lines
+}
+
 fn files(files: &Files, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+    let kept = |label: &str, path: &Path, problem: &Option<String>, remedy: &str| match problem {
+        None => labelled("ok", label, &shown(path)),
+        Some(problem) => {
+            let text = format!("{} (no call is made: {problem}; {remedy})", shown(path));
+            labelled("--", label, &text)
+        }
+    };
+    let state_remedy = "name another directory in HAFT_STATE_DIR";
+    let journal_remedy = "name another directory in HAFT_STATE_DIR, or a file in HAFT_DB";
     let manifest = files.manifest.as_deref().map_or("none".to_owned(), shown);
     vec![
-        labelled("", "state", &shown(&files.state)),
-        labelled("", "journal", &shown(&files.journal)),
+        kept("state", &files.state, &files.state_problem, state_remedy),
+        kept("journal", &files.journal, &files.journal_problem, journal_remedy),
         labelled("", "manifest", &manifest),
-        labelled("", "project rules", &shown(&files.project_rules)),
+        labelled("", "project rules", &pattern(&shown(&files.project_rules))),
     ]
+}
+
+/// Returns a path whose name is a hash as a pattern for shells, which fits a line more often.
+fn pattern(path: &str) -> String {
+    let shortened = path.rsplit_once('/').and_then(|(directory, name)| {
+        let (stem, extension) = name.rsplit_once('.')?;
+        let start = stem.get(..HASH_CHARS).filter(|start| start.len() < stem.len())?;
+        Some(format!("{directory}/{start}*.{extension}"))
+    });
+    shortened.unwrap_or_else(|| path.to_owned())
 }
 
 fn bash(bash: &Bash) -> String {
@@ -142,6 +182,7 @@ fn folded(before: &str, text: &str) -> String {
 mod tests {
     use expect_test::expect;
 
+    use super::super::reach::{NotReadable, RepositoryAbove};
     use super::*;
 
     fn report() -> Report {
@@ -172,15 +213,26 @@ mod tests {
                 Program { name: "bash", path: "/usr/bin/bash".into(), visible: true },
                 Program { name: "node", path: "/srv/tools/node".into(), visible: false },
             ],
-            readable: ["/usr", "/etc", "/home/ada/.cargo", "/home/ada/.rustup", "/home/ada/.npm", "/opt"]
-                .map(Into::into)
-                .to_vec(),
-            hidden: Vec::new(),
+            seen: Seen {
+                writable: vec!["/srv/app/packages/a".into()],
+                readable: ["/usr", "/etc", "/home/ada/.cargo", "/home/ada/.rustup", "/home/ada/.npm", "/opt"]
+                    .map(Into::into)
+                    .to_vec(),
+                not_readable: vec![NotReadable { path: "/srv/data".into(), why: "it is not there" }],
+                hidden: Vec::new(),
+                unprotected: vec![".envrc".to_owned()],
+                repositories_above: vec![RepositoryAbove {
+                    root: "/srv/app/packages/a".into(),
+                    worktree: "/srv/app".into(),
+                }],
+            },
             files: Files {
                 state: "/home/ada/.local/state/haft".into(),
-                journal: "/home/ada/.local/state/haft/journal.sqlite".into(),
+                state_problem: None,
+                journal: "/mnt/journal.sqlite".into(),
+                journal_problem: Some("/mnt cannot be written: Permission denied".to_owned()),
                 manifest: None,
-                project_rules: "/home/ada/.local/state/haft/projects/1f.toml".into(),
+                project_rules: format!("/home/ada/.local/state/haft/projects/{}.toml", "1f2e".repeat(16)).into(),
             },
             bash: Bash {
                 freely: false,
@@ -211,20 +263,35 @@ mod tests {
                                         sandbox.readable in haft.toml)
 
             Commands see
+                  writable              /srv/app/packages/a
                   readable              /usr, /etc, ~/.cargo, ~/.rustup, ~/.npm, /opt
                   hidden                nothing
+                  protected             what others run or obey (haft policy list shows it)
+              ~   not protected         .envrc (sandbox.unprotect)
+              --  not readable          /srv/data (sandbox.readable): it is not there
+              --  git                   does not work in /srv/app/packages/a: commands do
+                                        not see the repository around it; to change that:
+                                        --root /srv/app
 
             Files of haft
-                  state                 ~/.local/state/haft
-                  journal               ~/.local/state/haft/journal.sqlite
+              ok  state                 ~/.local/state/haft
+              --  journal               /mnt/journal.sqlite (no call is made: /mnt cannot be
+                                        written: Permission denied; name another directory
+                                        in HAFT_STATE_DIR, or a file in HAFT_DB)
                   manifest              none
-                  project rules         ~/.local/state/haft/projects/1f.toml
+                  project rules         ~/.local/state/haft/projects/1f2e1f2e1f2e*.toml
 
             bash
               does not run without asking (preset workspace): no rule matches, and then the
               answer is ask
         "#]]
         .assert_eq(&text(&report()));
+    }
+
+    #[test]
+    fn only_a_long_name_is_shortened() {
+        assert_eq!(pattern("~/a/1f.toml"), "~/a/1f.toml");
+        assert_eq!(pattern("none"), "none");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use haft_contract::ErrorCode;
 use haft_policy::Action;
 use serde::Serialize;
 
+use super::remedy;
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::state::State;
@@ -31,6 +32,9 @@ struct Access<'a> {
 struct Refusal<'a> {
     code: ErrorCode,
     message: &'a str,
+    /// What would change it; rules say so in the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
 }
 
 /// Runs the command.
@@ -78,7 +82,10 @@ fn answer(explanation: &Explanation) -> Answer<'_> {
         accesses: accesses
             .map(|one| Access { access: &one.access, action: one.action, text: &one.text })
             .collect(),
-        refusal: refusal.map(|(code, message)| Refusal { code: *code, message }),
+        refusal: refusal.map(|(code, message)| {
+            let change = remedy::of_refusal(*code, message);
+            Refusal { code: *code, message, change }
+        }),
         reasons: &explanation.reasons,
     }
 }
@@ -98,6 +105,9 @@ fn text(explanation: &Explanation) -> String {
     }
     if let Some((code, message)) = &explanation.refusal {
         text.push_str(&format!("\nrefused with {}\n      {message}\n", code.as_str()));
+        if let Some(change) = remedy::of_refusal(*code, message) {
+            text.push_str(&format!("\nwhat would change it\n      {change}\n"));
+        }
     }
     // What rules ask about is said above; what is left are the reasons of watchdogs.
     let is_new =

@@ -1,0 +1,121 @@
+//! Where haft keeps its files, and whether it could write them: a call that cannot be recorded is not made. Whether it
+//! could is asked of the system; nothing is made to find out.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use serde::Serialize;
+
+use crate::cli::SettingArgs;
+use crate::compose;
+use crate::settings::Settings;
+use crate::state::State;
+
+/// Where haft keeps what.
+#[derive(Serialize)]
+pub(super) struct Files {
+    pub(super) state: PathBuf,
+    /// Why the state directory cannot be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) state_problem: Option<String>,
+    pub(super) journal: PathBuf,
+    /// Why the journal cannot be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) journal_problem: Option<String>,
+    pub(super) manifest: Option<PathBuf>,
+    pub(super) project_rules: PathBuf,
+}
+
+impl Files {
+    /// Returns where they are by these settings.
+    pub(super) fn find(setting_args: &SettingArgs, settings: &Settings, state: &State) -> Self {
+        let journal = compose::journal_path(setting_args, state);
+        Self {
+            state: state.directory().to_owned(),
+            state_problem: problem(state.directory(), Kind::Directory),
+            journal_problem: problem(&journal, Kind::File),
+            journal,
+            manifest: settings.manifest.clone(),
+            project_rules: settings.project.path().to_owned(),
+        }
+    }
+
+    /// Returns whether haft could write what it keeps.
+    pub(super) fn are_writable(&self) -> bool {
+        self.state_problem.is_none() && self.journal_problem.is_none()
+    }
+}
+
+/// What a path should lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    File,
+}
+
+/// Returns why something cannot be written where it is, or be made there.
+fn problem(path: &Path, kind: Kind) -> Option<String> {
+    let path = match std::path::absolute(path) {
+        Ok(path) => path,
+        Err(err) => return Some(err.to_string()),
+    };
+    let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
+    let is_itself = existing == path;
+    let found = match existing.metadata() {
+        Ok(metadata) => metadata,
+        Err(err) => return Some(said(existing, &err)),
+    };
+    if is_itself && kind == Kind::File && !found.is_file() {
+        return Some(format!("{} is no file", existing.display()));
+    }
+    let is_file = is_itself && kind == Kind::File;
+    if !is_file && !found.is_dir() {
+        return Some(format!("{} is no directory", existing.display()));
+    }
+    let access = if is_file {
+        Access::READ_OK | Access::WRITE_OK
+    } else {
+        Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK
+    };
+    let refused = accessat(CWD, existing, access, AtFlags::EACCESS).err()?;
+    Some(said(existing, &refused.into()))
+}
+
+fn said(place: &Path, err: &io::Error) -> String {
+    format!("{} cannot be written: {err}", place.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_found_without_making_anything() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path();
+        std::fs::write(base.join("file"), "").unwrap();
+        std::fs::create_dir(base.join("directory")).unwrap();
+        let check = |path: &str, kind: Kind, expect: Option<&str>| {
+            let found = problem(&base.join(path), kind);
+            let expect = expect.map(|expect| format!("{}{expect}", base.display()));
+            assert_eq!(found, expect, "for {path}");
+        };
+        check("not/there/yet", Kind::Directory, None);
+        check("not/there/yet.sqlite", Kind::File, None);
+        check("directory", Kind::Directory, None);
+        check("file", Kind::File, None);
+        check("file", Kind::Directory, Some("/file is no directory"));
+        check("file/inside", Kind::Directory, Some("/file is no directory"));
+        check("file/inside.sqlite", Kind::File, Some("/file is no directory"));
+        check("directory", Kind::File, Some("/directory is no file"));
+        let locked = std::fs::Permissions::from_mode(0o500);
+        std::fs::set_permissions(base.join("directory"), locked).unwrap();
+        let found = problem(&base.join("directory/state"), Kind::Directory);
+        // Permissions hold everybody but root.
+        assert_eq!(found.is_some(), !rustix::process::geteuid().is_root(), "{found:?}");
+        assert!(!base.join("not").exists());
+    }
+}

@@ -1,0 +1,107 @@
+//! Protected names that are links: what such a name leads to is what others run or obey, whatever it is called itself.
+//! It deliberately looks for them only around what is changed, and where a protected name goes on from there: a link in
+//! some other directory is known to the kernel sandbox alone, which looks at every directory before a command.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use haft_contract::{ErrorCode, FileChange, FilePath, ToolError};
+use haft_sandbox::{DirEntry, FileKind, ProtectedNames, Root, RootError};
+
+use super::path_of;
+use crate::roots::path_error;
+
+/// Directories beneath those around what is changed that are looked at, the nearer ones first.
+pub(crate) const DIRECTORIES_BENEATH_MAX: usize = 64;
+
+/// Refuses changes to what a protected name leads to.
+pub(super) fn check(
+    root: &Root,
+    protected: &ProtectedNames,
+    changes: &[FileChange],
+) -> Result<(), ToolError> {
+    let changed: Vec<&FilePath> = changes.iter().map(path_of).collect();
+    let around = changed.iter().flat_map(|path| path.relative().ancestors().skip(1));
+    let around: BTreeSet<PathBuf> = around.map(Path::to_path_buf).collect();
+    let ground = Ground { root, protected, changed };
+    let mut beneath = VecDeque::new();
+    for directory in &around {
+        beneath.extend(ground.check_directory(directory)?);
+    }
+    beneath.retain(|directory| !around.contains(directory));
+    let mut looked_at = 0;
+    while let Some(directory) = beneath.pop_front() {
+        if looked_at == DIRECTORIES_BENEATH_MAX {
+            break;
+        }
+        looked_at += 1;
+        beneath.extend(ground.check_directory(&directory)?);
+    }
+    Ok(())
+}
+
+/// What is there, and what is to be changed.
+struct Ground<'a> {
+    root: &'a Root,
+    protected: &'a ProtectedNames,
+    changed: Vec<&'a FilePath>,
+}
+
+impl Ground<'_> {
+    /// Looks at the links in a directory, and returns the directories in it where protected names go on.
+    fn check_directory(&self, directory: &Path) -> Result<Vec<PathBuf>, ToolError> {
+        let mut going_on = Vec::new();
+        for entry in self.entries(directory)? {
+            let path = directory.join(&entry.name);
+            let is_link = entry.kind == FileKind::Symlink;
+            let is_looked_at = is_link || entry.kind == FileKind::Directory;
+            if !is_looked_at || !self.protected.concerns(self.root.path(), &path) {
+                continue;
+            }
+            if is_link {
+                self.check_link(&path)?;
+            } else {
+                going_on.push(path);
+            }
+        }
+        Ok(going_on)
+    }
+
+    fn check_link(&self, link: &Path) -> Result<(), ToolError> {
+        // What leads out of the root leads to nothing that is changed here.
+        let Ok(target) = self.root.resolve(link).map(|resolved| resolved.path) else {
+            return Ok(());
+        };
+        // A link to a directory around it would protect all of that, as it does nowhere.
+        if link.starts_with(&target) {
+            return Ok(());
+        }
+        self.changed.iter().try_for_each(|path| {
+            let Ok(within) = path.relative().strip_prefix(&target) else { return Ok(()) };
+            let by_link = link.join(within);
+            match self.protected.matching_beneath(self.root.path(), &by_link) {
+                None => Ok(()),
+                Some(pattern) => Err(refused(path, pattern, link)),
+            }
+        })
+    }
+
+    /// Returns what is in a directory; what is not there yet holds nothing.
+    fn entries(&self, directory: &Path) -> Result<Vec<DirEntry>, ToolError> {
+        match self.root.list(directory) {
+            Ok(entries) => Ok(entries),
+            Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => Ok(Vec::new()),
+            Err(err) => Err(path_error(&directory.to_string_lossy(), &err)),
+        }
+    }
+}
+
+fn refused(path: &FilePath, pattern: &str, link: &Path) -> ToolError {
+    let message = format!(
+        "{:?} is protected by {pattern:?}, because the link {:?} leads to it and others run or obey what it says: leave \
+         it, or ask the user to change it",
+        path.display(),
+        link.to_string_lossy()
+    );
+    ToolError::new(ErrorCode::CapabilityDenied, message)
+}
