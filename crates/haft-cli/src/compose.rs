@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft::{
-    Clock, Confine, Registry, Roots, Runtime, RuntimeParts, Sandbox, Session, SessionOptions,
-    SystemClock,
+    Clock, Confine, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox, Session,
+    SessionOptions, SystemClock,
 };
 use haft_contract::{RunId, Variables};
 use haft_journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
@@ -183,9 +183,13 @@ pub(crate) fn places(
     roots: &[PathBuf],
 ) -> Places {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
-    let mut places = Places::find(&|name| std::env::var_os(name), &home, roots);
-    let named = settings.sandbox.readable.iter();
-    places.readable.extend(named.filter_map(|place| outside(place, roots).ok()));
+    let mut places = Places::find(|name| std::env::var_os(name), &home, roots);
+    let (found, named) = (places.readable.clone(), settings.sandbox.readable.clone());
+    let roots = roots.to_vec();
+    places.readable = ReadablePlaces::found_by(move || {
+        let named = named.iter().filter_map(|place| outside(place, &roots).ok());
+        found.iter().cloned().chain(named).collect()
+    });
     places.hidden.extend(own_files::hidden(state.directory(), &journal_path(args, state)));
     places
 }

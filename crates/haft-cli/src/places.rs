@@ -10,6 +10,8 @@ mod toolchains;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use haft::ReadablePlaces;
+
 pub(crate) use git_identity::{GIT_CONFIG_BYTES_MAX, git_identity};
 pub(crate) use outside::{Astray, LINKS_MAX as OUTSIDE_LINKS_MAX, outside};
 pub(crate) use toolchains::LINKS_MAX as TOOLCHAIN_LINKS_MAX;
@@ -30,12 +32,12 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// What commands can read beside the roots, and what is kept from them wherever it lies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Places {
     /// The user's home directory.
     pub(crate) home: PathBuf,
     /// System directories, toolchains and their package caches.
-    pub(crate) readable: Vec<PathBuf>,
+    pub(crate) readable: ReadablePlaces,
     /// Credentials.
     pub(crate) hidden: Vec<PathBuf>,
 }
@@ -44,25 +46,37 @@ impl Places {
     /// Finds the places that exist, given this process's environment and home directory, and the canonical roots. What
     /// lies in a root, or is only reached through one, is none of them: commands could decide what it is.
     pub(crate) fn find(
-        variable: &dyn Fn(&str) -> Option<OsString>,
+        variable: impl Fn(&str) -> Option<OsString> + Send + 'static,
         home: &Path,
         roots: &[PathBuf],
     ) -> Self {
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-        let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
-        // What lies in a root is writable; as a readable place it would be so no more.
-        let is_outside = |place: &PathBuf| !roots.iter().any(|root| place.starts_with(root));
-        let mut readable: Vec<PathBuf> = system.filter(is_outside).collect();
-        for place in toolchains::find(variable, &home, roots) {
-            // Most toolchains lie in a system directory.
-            let is_known = readable.iter().any(|known| place.starts_with(known));
-            if !is_known {
-                readable.retain(|known| !known.starts_with(&place));
-                readable.push(place);
-            }
-        }
-        Self { hidden: credentials::places(variable, &home), readable, home }
+        let hidden = credentials::places(&variable, &home);
+        let (roots, of_user) = (roots.to_vec(), home.clone());
+        let readable = ReadablePlaces::found_by(move || readable(&variable, &of_user, &roots));
+        Self { home, readable, hidden }
     }
+}
+
+/// Returns what commands can read beside the roots.
+fn readable(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    home: &Path,
+    roots: &[PathBuf],
+) -> Vec<PathBuf> {
+    let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
+    // What lies in a root is writable; as a readable place it would be so no more.
+    let is_outside = |place: &PathBuf| !roots.iter().any(|root| place.starts_with(root));
+    let mut readable: Vec<PathBuf> = system.filter(is_outside).collect();
+    for place in toolchains::find(variable, home, roots) {
+        // Most toolchains lie in a system directory.
+        let is_known = readable.iter().any(|known| place.starts_with(known));
+        if !is_known {
+            readable.retain(|known| !known.starts_with(&place));
+            readable.push(place);
+        }
+    }
+    readable
 }
 
 /// Returns the directory that a variable names, if it is one and absolute.

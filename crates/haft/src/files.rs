@@ -123,9 +123,7 @@ impl GrantedFs {
 
     fn may_read(&self, path: &FilePath) -> bool {
         match self.territory.subject(path) {
-            Some(subject) => {
-                self.grant.permits_read(&subject) && self.sandbox().check_read(&subject).is_ok()
-            }
+            Some(subject) => self.grant.permits_read(&subject) && !self.shared.hides(&subject),
             None => self.reads_sidecars,
         }
     }
@@ -206,8 +204,9 @@ impl Fs for GrantedFs {
                 return Err(ToolError::new(ErrorCode::PathInvalid, message).into());
             }
         }
-        // Held until the changes are made, or two calls could each add what the other one was judged without.
-        let _changing = self.territory.roots.changing();
+        // Held until the changes are made, or two calls could each add what the other one was judged without. Nearly all
+        // changes have nothing to do with that, and wait for no other.
+        let _changing = repository::concerns(&changes).then(|| self.territory.roots.changing());
         repository::check(&root, &self.sandbox().protected, &changes)?;
         links::check(&root, &self.sandbox().protected_in(root.path()), &changes)?;
         root.apply(changes.into_iter().map(sandbox_change).collect())

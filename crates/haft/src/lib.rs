@@ -35,7 +35,7 @@ pub use call::{Call, Place};
 pub use explain::{AccessExplanation, Explanation};
 pub use run::{Run, RunError};
 pub use runtime::{Limits, Runtime, RuntimeError, RuntimeParts};
-pub use sandbox::{Confine, Sandbox};
+pub use sandbox::{Confine, ReadablePlaces, Sandbox};
 pub use session::{Session, SessionOptions};
 
 pub use registry::{Registry, RegistryError};

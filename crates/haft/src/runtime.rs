@@ -9,7 +9,8 @@ use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_contract::{Contract, RequirementSet, RunId, ScopeError, ToolId, Variables};
 use haft_journal::Journal;
 use haft_policy::{
-    Canonical, Capabilities, Conditions, NetworkGuard, PatternError, Rule, RuleErrors, RuleScope,
+    Canonical, Capabilities, Conditions, NetworkGuard, PathSubject, PatternError, Rule, RuleErrors,
+    RuleScope,
 };
 use haft_sandbox::{Launcher, Network};
 use tokio::sync::OnceCell;
@@ -110,6 +111,8 @@ pub(crate) struct Shared {
     // What rules may depend on, found out with the first call that runs a command: most sessions start quickly and
     // run none.
     conditions: OnceCell<Conditions>,
+    // Of the hidden places those that have something to do with the roots: walks compare every entry with them.
+    hidden_within: Vec<PathBuf>,
     // Each tool's own, compiled at its first call.
     own: BTreeMap<ToolId, OnceLock<Capabilities>>,
     // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
@@ -118,6 +121,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Returns whether a place is kept from every call.
+    pub(crate) fn hides(&self, path: &PathSubject) -> bool {
+        let hidden =
+            if path.relative.is_some() { &self.hidden_within } else { &self.parts.sandbox.hidden };
+        hidden.iter().any(|place| path.absolute.starts_with(place))
+    }
+
     /// Returns what is known of the place where calls run.
     pub(crate) fn conditions(&self) -> Conditions {
         self.conditions.get().copied().unwrap_or_default()
@@ -184,7 +194,9 @@ impl Runtime {
             .contracts()
             .map(|contract| (contract.id.clone(), OnceLock::new()))
             .collect();
+        let hidden_within = parts.sandbox.hidden_within(&parts.roots.paths());
         let shared = Shared {
+            hidden_within,
             parts,
             effective,
             agent,

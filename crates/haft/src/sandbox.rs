@@ -3,6 +3,7 @@
 //! resolving and comparing in front of files.
 
 pub(crate) mod hooks;
+mod readable;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use haft_contract::{ErrorCode, ToolError};
 use haft_policy::PathSubject;
 use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedNames, Resources};
+pub use readable::ReadablePlaces;
 
 /// Files with several names that a file with several names is compared with, at most, in each hidden place; beyond, it
 /// is not opened.
@@ -27,7 +29,7 @@ pub struct Sandbox {
     /// Whether they are confined at all.
     pub confine: Confine,
     /// Directories and files outside the roots that they can read and execute: the system, toolchains, package caches.
-    pub readable: Vec<PathBuf>,
+    pub readable: ReadablePlaces,
     /// Places that neither they nor tools see, inside roots too: credentials and haft's own state.
     pub hidden: Vec<PathBuf>,
     /// Names that neither they nor tools change.
@@ -58,7 +60,7 @@ impl Sandbox {
         let system = ["/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
         Self {
             confine: Confine::Always,
-            readable: system.map(PathBuf::from).to_vec(),
+            readable: system.map(PathBuf::from).to_vec().into(),
             hidden: Vec::new(),
             protected: ProtectedNames::builtin(),
             home: PathBuf::from("/home/you"),
@@ -78,7 +80,7 @@ impl Sandbox {
         let protected = with_patterns(self.protected.clone(), patterns);
         Confinement {
             writable,
-            readable: self.readable.clone(),
+            readable: self.readable.to_vec(),
             hidden: self.hidden.clone(),
             protected,
             home: self.home.clone(),
@@ -86,6 +88,15 @@ impl Sandbox {
             resources: self.resources,
             mechanisms: self.mechanisms,
         }
+    }
+
+    /// Returns the hidden places that have something to do with these roots: mostly none, and then nothing has to be
+    /// compared with the many places that are hidden elsewhere.
+    pub(crate) fn hidden_within(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        let concerns = |place: &&PathBuf| {
+            roots.iter().any(|root| place.starts_with(root) || root.starts_with(place))
+        };
+        self.hidden.iter().filter(concerns).cloned().collect()
     }
 
     /// Refuses a place that nobody reads.

@@ -32,8 +32,8 @@ fn toolchains_on_the_path_are_found_through_links() {
         PathBuf::from("/"),
     ])
     .unwrap();
-    let variable = |name: &str| (name == "PATH").then(|| path.clone());
-    let places = Places::find(&variable, &home, &[]);
+    let variable = move |name: &str| (name == "PATH").then(|| path.clone());
+    let places = Places::find(variable, &home, &[]);
     let mut found: Vec<&Path> =
         places.readable.iter().filter_map(|place| place.strip_prefix(&base).ok()).collect();
     found.sort();
@@ -83,13 +83,14 @@ fn the_workspace_does_not_decide_what_is_readable() {
     link("root/venv", "tools/venv");
     let on_path = ["root/node_modules/.bin", "root/venv/bin", "tools/venv/bin", "home/.local/bin"];
     let path = std::env::join_paths(on_path.map(|path| base.join(path))).unwrap();
-    let variable = |name: &str| match name {
+    let lies_in = base.clone();
+    let variable = move |name: &str| match name {
         "PATH" => Some(path.clone()),
-        "VIRTUAL_ENV" => Some(base.join("root/venv").into()),
-        "JAVA_HOME" => Some(base.join("tools/venv").into()),
+        "VIRTUAL_ENV" => Some(lies_in.join("root/venv").into()),
+        "JAVA_HOME" => Some(lies_in.join("tools/venv").into()),
         _ => None,
     };
-    let places = Places::find(&variable, &home, &[base.join("root")]);
+    let places = Places::find(variable, &home, &[base.join("root")]);
     let mut found: Vec<&Path> =
         places.readable.iter().filter_map(|place| place.strip_prefix(&base).ok()).collect();
     found.sort();

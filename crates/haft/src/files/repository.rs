@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use haft_contract::{ErrorCode, FileChange, FilePath, ToolError};
 use haft_sandbox::{ProtectedNames, Root, RootError};
@@ -24,6 +25,18 @@ const OBEYED: [(&str, &str); 4] = [
     ("commondir", "commondir"),
     ("hooks", "hooks/any"),
 ];
+
+/// Returns whether what becomes of changes can depend on other ones that are made at the same time: only names that mean
+/// something to git matter here.
+pub(super) fn concerns(changes: &[FileChange]) -> bool {
+    static NAMES: LazyLock<Option<ProtectedNames>> = LazyLock::new(|| {
+        let obeyed = OBEYED.iter().map(|(name, _)| *name);
+        ProtectedNames::new(PARTS.into_iter().chain(obeyed)).ok()
+    });
+    let Some(names) = NAMES.as_ref() else { return true };
+    let mut parts = changes.iter().flat_map(|change| path_of(change).relative().components());
+    parts.any(|part| names.matching(Path::new(&part)).is_some())
+}
 
 /// Refuses changes to what git obeys in a directory that is a repository in all but name, and those that make a
 /// repository around what lies there already.

@@ -73,9 +73,9 @@ mod tests {
             std::env::join_paths(["one/bin", "two/bin", "root/bin"].map(|path| base.join(path)));
         let path = path.unwrap();
         let places = Places {
-            readable: vec![base.join("one"), base.join("two")],
+            home: base.to_path_buf(),
+            readable: vec![base.join("one"), base.join("two")].into(),
             hidden: vec![base.join("two/bin/jq")],
-            ..Places::default()
         };
         let found = programs(&path, &places, &[base.join("root")]);
         let found: Vec<(&str, &Path, bool)> = found

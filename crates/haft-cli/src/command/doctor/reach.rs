@@ -52,7 +52,7 @@ impl Seen {
             writable: roots.to_vec(),
             not_readable: not_readable(&sandbox.readable, roots),
             hidden: places.hidden.into_iter().filter(|place| place.exists()).collect(),
-            readable: places.readable,
+            readable: places.readable.to_vec(),
             unprotected: sandbox.unprotect.clone(),
             repositories_above: roots.iter().filter_map(above).collect(),
         }

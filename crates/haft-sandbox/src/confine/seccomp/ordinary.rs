@@ -122,7 +122,7 @@ fn builds() {
         return;
     }
     check(
-        r#""$CARGO" init --quiet --vcs none built && cd built && "$CARGO" build --quiet --offline && target/debug/built"#,
+        r#"unset CARGO_TARGET_DIR; "$CARGO" init --quiet --vcs none built && cd built && "$CARGO" build --quiet --offline && target/debug/built"#,
         expect![[r#"
             Hello, world!
             status 0
