@@ -38,6 +38,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges { name: "haft-judge", dependencies: &[], dev_dependencies: &[] },
     CrateEdges { name: "haft-policy", dependencies: &["haft-contract"], dev_dependencies: &[] },
     CrateEdges { name: "haft-journal", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    CrateEdges { name: "haft-snapshot", dependencies: &["haft-sandbox"], dev_dependencies: &[] },
     CrateEdges {
         name: "haft",
         dependencies: &["haft-contract", "haft-policy", "haft-sandbox", "haft-journal"],

@@ -1,0 +1,108 @@
+//! Measures records of a directory: the first, one without changes, one with one changed file by a look at everything, and one with
+//! the changed file named. Prints the median of each. Stores are made beside the directory, and removed; one file of the directory
+//! is changed, and is as before at the end. It checks nothing.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use haft_sandbox::{FileKind, Root};
+use haft_snapshot::{Changed, Options, Store, TreeId};
+
+/// How often each kind of record is made.
+const ROUNDS: usize = 41;
+
+/// How often the first one is, which takes long.
+const FIRST_ROUNDS: usize = 5;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let directory = PathBuf::from(std::env::args_os().nth(1).ok_or("expected a directory")?);
+    let root = Root::open(&directory)?;
+    let changing = first_file(&root)?;
+    let original = std::fs::read(root.path().join(&changing))?;
+    let measured = measure(&root, &changing, &original);
+    std::fs::write(root.path().join(&changing), original)?;
+    measured
+}
+
+fn measure(root: &Root, changing: &Path, original: &[u8]) -> Result<(), Box<dyn Error>> {
+    let parent = root.path().parent().ok_or("expected a directory beside which there is room")?;
+    let options = Options::default();
+    let mut first = Vec::new();
+    // All stores are removed at the end: some file systems are slow to make files soon after others were removed.
+    let path = |round| parent.join(format!("haft-snapshot-measured-{round}"));
+    for round in 0..FIRST_ROUNDS {
+        let store = Store::open(&path(round))?;
+        first.push(timed(|| store.record(root, &options, Changed::Anything))?.0);
+    }
+    let store = Store::open(&path(0))?;
+    // Files that were changed just before the first record are read once more.
+    let mut tree = store.record(root, &options, Changed::Anything)?.tree;
+    let (mut same, mut anything, mut beneath) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        same.push(timed(|| store.record(root, &options, Changed::Anything))?.0);
+        change(root, changing, original, 2 * round)?;
+        let (taken_ms, recorded) = timed(|| store.record(root, &options, Changed::Anything))?;
+        anything.push(taken_ms);
+        require_new(&mut tree, recorded.tree)?;
+        change(root, changing, original, 2 * round + 1)?;
+        let paths = [changing.to_path_buf()];
+        let changed = Changed::Beneath { previous: tree, paths: &paths };
+        let (taken_ms, recorded) = timed(|| store.record(root, &options, changed))?;
+        beneath.push(taken_ms);
+        require_new(&mut tree, recorded.tree)?;
+    }
+    let recorded = store.record(root, &options, Changed::Anything)?;
+    for round in 0..FIRST_ROUNDS {
+        std::fs::remove_dir_all(path(round))?;
+    }
+    println!("files                      {:>8}", recorded.files);
+    println!("left out                   {:>8}", recorded.left_out_total);
+    for (name, samples) in [
+        ("first record", first),
+        ("no change", same),
+        ("one change, anything", anything),
+        ("one change, beneath", beneath),
+    ] {
+        println!("{name:<26} {:>8.2} ms", median(samples));
+    }
+    Ok(())
+}
+
+/// Returns the first file of the deepest first directories.
+fn first_file(root: &Root) -> Result<PathBuf, Box<dyn Error>> {
+    let mut path = PathBuf::new();
+    loop {
+        let entries = root.list(&path)?;
+        let wanted =
+            |kind| entries.iter().find(move |entry| entry.kind == kind && entry.name != ".git");
+        if let Some(directory) = wanted(FileKind::Directory) {
+            path.push(&directory.name);
+        } else {
+            let file = wanted(FileKind::Regular).ok_or("expected a file")?;
+            return Ok(path.join(&file.name));
+        }
+    }
+}
+
+fn change(root: &Root, path: &Path, original: &[u8], round: usize) -> std::io::Result<()> {
+    std::fs::write(root.path().join(path), [original, round.to_string().as_bytes()].concat())
+}
+
+fn require_new(tree: &mut TreeId, recorded: TreeId) -> Result<(), Box<dyn Error>> {
+    if std::mem::replace(tree, recorded) == recorded {
+        return Err("a change was not recorded".into());
+    }
+    Ok(())
+}
+
+fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(f64, T), E> {
+    let begun = Instant::now();
+    let answer = run()?;
+    Ok((begun.elapsed().as_secs_f64() * 1_000.0, answer))
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,152 @@
+//! Bringing paths back to what was recorded. Everything is looked at and decided before anything is changed; then each path is
+//! changed in one step of the file system. Nobody's rules are asked here: who restores is the workspace's owner.
+
+mod plan;
+mod present;
+mod steps;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use haft_sandbox::Root;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use self::plan::Plan;
+use self::steps::Restoring;
+use crate::error::{RestoreError, StoreError};
+use crate::id::TreeId;
+use crate::state::Reason;
+use crate::store::{Store, open_lock};
+
+/// What becomes of paths that changed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overwrite {
+    /// Nothing is restored if there are any.
+    Refuse,
+    /// They are restored as well, and what they became is lost.
+    Force,
+}
+
+/// What restoring did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// How many files and links were written.
+    pub written: u64,
+    /// How many directories were made.
+    pub made: u64,
+    /// How many files, links and directories were removed.
+    pub removed: u64,
+    /// How many files and directories got other permission bits alone.
+    pub modes: u64,
+    /// How many paths were already as they should be.
+    pub already: u64,
+    /// What was left as it is.
+    pub left_alone: Vec<LeftAlone>,
+    /// Files that run as somebody by their bits and could not be given to that owner; they have lost these bits.
+    pub weakened: Vec<PathBuf>,
+}
+
+/// A path that a restore left as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// The canonical path.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: LeftAloneReason,
+}
+
+/// Why a restore left a path as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LeftAloneReason {
+    /// It was left out of a record.
+    NotRecorded(Reason),
+    /// It is a directory that should go, and something that is not to be restored is still in it.
+    NotEmpty,
+}
+
+/// A path that keeps everything from being restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The canonical path.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: ConflictReason,
+}
+
+/// Why a path keeps everything from being restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ConflictReason {
+    /// It is neither what it was nor what it should be: something else changed it since.
+    ChangedSince,
+    /// It cannot be told what it is.
+    Unreadable,
+    /// What it is was left out of the record, and would be lost.
+    NotRecorded(Reason),
+    /// Nothing that was recorded, it lies where something must be written. Not even [`Overwrite::Force`] removes it.
+    InTheWay,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match self.reason {
+            ConflictReason::ChangedSince => f.write_str("it changed since"),
+            ConflictReason::Unreadable => {
+                f.write_str("it cannot be read to see whether it changed")
+            }
+            ConflictReason::NotRecorded(reason) => {
+                write!(f, "it would be lost, because it was left out of the record as {reason}")
+            }
+            ConflictReason::InTheWay => {
+                f.write_str("it lies where something must be written; move it away")
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Brings the paths that differ between `from` and `to` to their state in `to`, and no other path.
+    ///
+    /// Undoing what happened between two records is restoring from the later to the earlier one; undoing that is restoring
+    /// the other way round. Changes of other paths that were made since are kept. A path that is already in its state in
+    /// `to` is fine, so that a restore which was interrupted is completed by asking for it again.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError::Conflicts`] lists every path that is in the way, [`RestoreError::Store`] says what the store lost;
+    /// nothing was changed then. After any other error some paths are restored and the others as before.
+    pub fn restore(
+        &self,
+        root: &Root,
+        [from, to]: [TreeId; 2],
+        overwrite: Overwrite,
+    ) -> Result<Restored, RestoreError> {
+        self.restore_some(root, [from, to], overwrite, usize::MAX)
+    }
+
+    /// As [`Store::restore`], but ends after some steps, as a process that is killed does.
+    fn restore_some(
+        &self,
+        root: &Root,
+        trees: [TreeId; 2],
+        overwrite: Overwrite,
+        steps_max: usize,
+    ) -> Result<Restored, RestoreError> {
+        let _hold = self.hold()?;
+        let lock = open_lock(&self.root_directory(root)?.join("restoring"))?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(StoreError::Busy.into()),
+            Err(errno) => return Err(StoreError::io("lock itself")(errno).into()),
+        }
+        let plan = Plan::make(self, root, trees, overwrite)?;
+        plan.verify(self)?;
+        Restoring::new(self, root).run(plan, steps_max)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,385 @@
+//! What a restore will do, decided before anything is changed: each path that differs between two records is compared with what
+//! is there now, conflicts are collected, and the rest becomes steps in an order in which every step is possible. Nothing is
+//! changed here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use haft_sandbox::{FileKind, Root};
+
+use super::present::{self, Found, Present};
+use super::{Conflict, ConflictReason, LeftAlone, LeftAloneReason, Overwrite, Restored};
+use crate::diff::Change;
+use crate::directory::{Look, parent_of};
+use crate::error::{RestoreError, StoreError};
+use crate::id::TreeId;
+use crate::state::{FileState, LeftOut, State};
+use crate::store::Store;
+
+/// What a restore will do.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// In the order in which they are made.
+    pub(super) steps: Vec<Step>,
+    /// The permission bits that directories have at the end.
+    pub(super) closing: BTreeMap<PathBuf, u32>,
+    /// Every path that differs; an earlier restore may have left something beside it.
+    pub(super) paths: Vec<PathBuf>,
+    /// What needs no step.
+    pub(super) outcome: Restored,
+}
+
+/// One change of the file system.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Removes something that is no directory.
+    Remove { path: PathBuf, expected: Expected },
+    /// Removes an empty directory.
+    RemoveDirectory { path: PathBuf, emptiness: Emptiness },
+    /// Makes a directory that can be worked in.
+    MakeDirectory { path: PathBuf, mode: u32 },
+    /// Puts a file into place.
+    Write { path: PathBuf, file: FileState, expected: Expected },
+    /// Puts a link into place.
+    Link { path: PathBuf, target: PathBuf, expected: Expected },
+    /// Gives a file other permission bits.
+    Mode { path: PathBuf, file: FileState, expected: Expected },
+}
+
+/// What a step expects to find.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Expected {
+    Absent,
+    /// The very thing that was looked at.
+    Unchanged(Look),
+    /// Anything but a directory, because it could not be looked at.
+    Anything,
+}
+
+/// What it means when a directory is not empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Emptiness {
+    /// Something that is not to be restored keeps it.
+    Hoped,
+    /// Something was put into it a moment ago, in the place of something else.
+    Needed,
+}
+
+/// A plan being made.
+struct Planning<'a> {
+    store: &'a Store,
+    root: &'a Root,
+    to: TreeId,
+    overwrite: Overwrite,
+    removals: Vec<Step>,
+    creations: Vec<Step>,
+    /// The paths that will be gone.
+    removed: BTreeSet<PathBuf>,
+    /// The paths that will be directories.
+    made: BTreeSet<PathBuf>,
+    /// Directories that must be empty once everything that is planned is removed.
+    emptied: Vec<PathBuf>,
+    /// A path that is passed over with everything beneath it.
+    passed_over: Option<PathBuf>,
+    conflicts: Vec<Conflict>,
+    plan: Plan,
+}
+
+impl Plan {
+    /// Decides what brings the paths that differ between the two trees from the first to the second.
+    pub(super) fn make(
+        store: &Store,
+        root: &Root,
+        [from, to]: [TreeId; 2],
+        overwrite: Overwrite,
+    ) -> Result<Plan, RestoreError> {
+        let mut planning = Planning {
+            store,
+            root,
+            to,
+            overwrite,
+            removals: Vec::new(),
+            creations: Vec::new(),
+            removed: BTreeSet::new(),
+            made: BTreeSet::new(),
+            emptied: Vec::new(),
+            passed_over: None,
+            conflicts: Vec::new(),
+            plan: Plan::default(),
+        };
+        for change in store.diff(from, to)? {
+            planning.take(change)?;
+        }
+        planning.finish()
+    }
+
+    /// Makes sure that everything which will be written is in the store.
+    pub(super) fn verify(&self, store: &Store) -> Result<(), StoreError> {
+        for step in &self.steps {
+            if let Step::Write { file, .. } = step {
+                store.content(file.content, file.size_bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Planning<'_> {
+    /// Decides about one path. A directory comes before what is in it.
+    fn take(&mut self, change: Change) -> Result<(), RestoreError> {
+        if self.passed_over.as_ref().is_some_and(|above| change.path.starts_with(above)) {
+            return Ok(());
+        }
+        let Change { path, before: from, after: to } = change;
+        self.plan.paths.push(path.clone());
+        if let Some(left_out) = self.left_out(from.as_ref(), to.as_ref()) {
+            let reason = LeftAloneReason::NotRecorded(left_out.reason);
+            self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
+            self.passed_over = Some(path);
+            return Ok(());
+        }
+        let files: Vec<&FileState> = [&from, &to].into_iter().filter_map(as_file).collect();
+        let present = present::look(self.root, &path, &files)?;
+        if is_done(&present, to.as_ref()) {
+            self.plan.outcome.already += 1;
+            return Ok(());
+        }
+        if let Some(conflict) = self.conflict(&path, &present, [from.as_ref(), to.as_ref()]) {
+            // What is in a directory that changed may be in conflict as well; beneath other obstacles nothing can be said.
+            if conflict.reason != ConflictReason::ChangedSince {
+                self.passed_over = Some(path);
+            }
+            self.conflicts.push(conflict);
+            return Ok(());
+        }
+        match to {
+            None => self.remove(path, present),
+            Some(to) => self.bring(path, present, to)?,
+        }
+        Ok(())
+    }
+
+    /// Returns what of a path was not recorded, if that means that it stays as it is.
+    fn left_out(&self, from: Option<&State>, to: Option<&State>) -> Option<LeftOut> {
+        if let Some(State::LeftOut(to)) = to {
+            return Some(*to);
+        }
+        let Some(State::LeftOut(from)) = from else { return None };
+        let is_forced = self.overwrite == Overwrite::Force && from.kind != FileKind::Directory;
+        let stays = from.reason.is_wanted() || (to.is_none() && !is_forced);
+        stays.then_some(*from)
+    }
+
+    /// Returns why a path is not brought from what is there to where it should be.
+    fn conflict(
+        &self,
+        path: &Path,
+        present: &Present,
+        [from, to]: [Option<&State>; 2],
+    ) -> Option<Conflict> {
+        if let Present::Beneath(above) = present {
+            // Nothing can be written there, unless what is above becomes a directory by this very restore.
+            let is_cleared = self.made.contains(above);
+            let conflict = Conflict { path: above.clone(), reason: ConflictReason::InTheWay };
+            return (!is_cleared).then_some(conflict);
+        }
+        if self.overwrite == Overwrite::Force {
+            return None;
+        }
+        let reason = match present {
+            Present::Absent | Present::Beneath(_) => match from {
+                None | Some(State::LeftOut(_)) => return None,
+                // An interrupted restore had removed it to put a directory in its place, or the reverse.
+                Some(from) if to.is_some_and(|to| is_swap(from, to)) => return None,
+                Some(_) => ConflictReason::ChangedSince,
+            },
+            Present::Unknown => ConflictReason::Unreadable,
+            Present::Found(found) => match from {
+                Some(State::LeftOut(left_out)) => ConflictReason::NotRecorded(left_out.reason),
+                from if is_known(found, from) || is_known(found, to) => return None,
+                Some(_) | None => ConflictReason::ChangedSince,
+            },
+        };
+        Some(Conflict { path: path.to_path_buf(), reason })
+    }
+
+    fn remove(&mut self, path: PathBuf, present: Present) {
+        self.removed.insert(path.clone());
+        let step = match &present {
+            // What is beneath a path that will be replaced is gone already.
+            Present::Absent | Present::Beneath(_) => return,
+            Present::Found(found) if found.is_directory() => {
+                Step::RemoveDirectory { path, emptiness: Emptiness::Hoped }
+            }
+            Present::Found(_) | Present::Unknown => {
+                Step::Remove { path, expected: expected(&present) }
+            }
+        };
+        self.removals.push(step);
+    }
+
+    fn bring(&mut self, path: PathBuf, present: Present, to: State) -> Result<(), RestoreError> {
+        self.require_parents(&path)?;
+        let mut expected = expected(&present);
+        if let Present::Found(found) = &present {
+            match &to {
+                State::Directory { mode } if found.is_directory() => {
+                    self.plan.closing.insert(path.clone(), *mode);
+                    self.made.insert(path);
+                    return Ok(());
+                }
+                State::File(file) if found.holds(file) => {
+                    self.creations.push(Step::Mode { path, file: *file, expected });
+                    return Ok(());
+                }
+                State::File(_) | State::Link { .. } if found.is_directory() => {
+                    self.emptied.push(path.clone());
+                    let emptiness = Emptiness::Needed;
+                    self.removals.push(Step::RemoveDirectory { path: path.clone(), emptiness });
+                    expected = Expected::Absent;
+                }
+                State::File(_)
+                | State::Link { .. }
+                | State::Directory { .. }
+                | State::LeftOut(_) => {}
+            }
+        }
+        match to {
+            State::File(file) => self.creations.push(Step::Write { path, file, expected }),
+            State::Link { target } => self.creations.push(Step::Link { path, target, expected }),
+            State::Directory { mode } => {
+                // What cannot be looked at may be this very directory.
+                if matches!(expected, Expected::Unchanged(_)) {
+                    self.removals.push(Step::Remove { path: path.clone(), expected });
+                }
+                self.make_directory(path, mode);
+            }
+            // It was left alone before anything was looked at.
+            State::LeftOut(_) => {}
+        }
+        Ok(())
+    }
+
+    fn make_directory(&mut self, path: PathBuf, mode: u32) {
+        if self.made.insert(path.clone()) {
+            self.plan.closing.insert(path.clone(), mode);
+            self.creations.push(Step::MakeDirectory { path, mode });
+        }
+    }
+
+    /// Plans the directories above a path that are in both records and went away since.
+    fn require_parents(&mut self, path: &Path) -> Result<(), RestoreError> {
+        let mut missing = Vec::new();
+        for above in path.ancestors().skip(1).take_while(|above| *above != Path::new("")) {
+            if self.made.contains(above)
+                || !matches!(present::look(self.root, above, &[])?, Present::Absent)
+            {
+                break;
+            }
+            missing.push(above);
+        }
+        for above in missing.into_iter().rev() {
+            if let Some(State::Directory { mode }) = self.store.look_up(self.to, above)? {
+                self.make_directory(above.to_path_buf(), mode);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Plan, RestoreError> {
+        for path in std::mem::take(&mut self.emptied) {
+            self.require_empty(&path)?;
+        }
+        if !self.conflicts.is_empty() {
+            self.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+            self.conflicts.dedup_by(|a, b| a.path == b.path);
+            return Err(RestoreError::Conflicts { conflicts: self.conflicts });
+        }
+        self.close_interim()?;
+        // What is in a directory goes before it.
+        self.removals.reverse();
+        self.plan.steps.append(&mut self.removals);
+        self.plan.steps.append(&mut self.creations);
+        Ok(self.plan)
+    }
+
+    /// Finds what would be lost if the directory at `path` became something else.
+    fn require_empty(&mut self, path: &Path) -> Result<(), RestoreError> {
+        let mut pending = vec![path.to_path_buf()];
+        while let Some(directory) = pending.pop() {
+            for entry in self.root.list(&directory)? {
+                let path = directory.join(&entry.name);
+                if !self.removed.contains(&path) {
+                    self.conflicts.push(Conflict { path, reason: ConflictReason::InTheWay });
+                } else if entry.kind == FileKind::Directory {
+                    pending.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds directories, the same in both records, that an interrupted restore opened to work in them.
+    fn close_interim(&mut self) -> Result<(), RestoreError> {
+        let parents: BTreeSet<&Path> = self.plan.paths.iter().map(|path| parent_of(path)).collect();
+        for parent in parents {
+            if parent == Path::new("") || self.plan.closing.contains_key(parent) {
+                continue;
+            }
+            let Present::Found(found) = present::look(self.root, parent, &[])? else { continue };
+            let Some(state) = self.store.look_up(self.to, parent)? else { continue };
+            if let State::Directory { mode } = state
+                && found.is_interim(&state)
+                && !found.is(&state)
+            {
+                self.plan.closing.insert(parent.to_path_buf(), mode);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_file(state: &Option<State>) -> Option<&FileState> {
+    match state {
+        Some(State::File(file)) => Some(file),
+        Some(State::Link { .. } | State::Directory { .. } | State::LeftOut(_)) | None => None,
+    }
+}
+
+fn is_done(present: &Present, to: Option<&State>) -> bool {
+    match (present, to) {
+        (Present::Absent | Present::Beneath(_), None) => true,
+        (Present::Found(found), Some(to)) => found.is(to),
+        (Present::Absent | Present::Beneath(_), Some(_))
+        | (Present::Found(_), None)
+        | (Present::Unknown, _) => false,
+    }
+}
+
+fn is_known(found: &Found, state: Option<&State>) -> bool {
+    state.is_some_and(|state| found.is(state) || found.is_interim(state))
+}
+
+/// Tells whether a path goes from a directory to something else, or the reverse, which takes two steps.
+fn is_swap(from: &State, to: &State) -> bool {
+    let is_directory = |state: &State| matches!(state, State::Directory { .. });
+    is_directory(from) != is_directory(to)
+}
+
+fn expected(present: &Present) -> Expected {
+    match present {
+        Present::Absent | Present::Beneath(_) => Expected::Absent,
+        Present::Unknown => Expected::Anything,
+        Present::Found(found) => Expected::Unchanged(found.look),
+    }
+}
+
+impl Expected {
+    /// Returns what is to be replaced, if it was looked at.
+    pub(super) fn look(&self) -> Option<&Look> {
+        match self {
+            Expected::Unchanged(look) => Some(look),
+            Expected::Absent | Expected::Anything => None,
+        }
+    }
+}

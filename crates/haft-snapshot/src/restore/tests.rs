@@ -1,0 +1,196 @@
+//! Restores that end after any number of steps, and what they leave.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use super::steps::temporary_name;
+use super::*;
+use crate::id::ObjectId;
+use crate::record::{Changed, Options};
+use crate::state::{FileState, Owner};
+use crate::tree::{Node, Tree};
+
+/// More steps than any restore here takes.
+const STEPS_MAX: usize = 100;
+
+struct Place {
+    directory: tempfile::TempDir,
+    store: Store,
+    root: Root,
+}
+
+impl Place {
+    fn new() -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("work")).unwrap();
+        let store = Store::open(&directory.path().join("store")).unwrap();
+        let root = Root::open(&directory.path().join("work")).unwrap();
+        Place { directory, store, root }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.directory.path().join("work").join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        fs::write(self.at(path), text).unwrap();
+    }
+
+    fn set_mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.at(path), Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn record(&self) -> TreeId {
+        self.store.record(&self.root, &Options::default(), Changed::Anything).unwrap().tree
+    }
+
+    /// What is at every path that is there.
+    fn states(&self) -> BTreeMap<PathBuf, String> {
+        let empty = self.store.objects.writing().put(&Tree::default().encode()).unwrap();
+        let changes = self.store.diff(TreeId(empty), self.record()).unwrap();
+        changes.into_iter().map(|change| (change.path, format!("{:?}", change.after))).collect()
+    }
+}
+
+/// A workspace before and after something that changes every kind of thing in every way, among it directories that their
+/// owner cannot work in.
+fn changed() -> (Place, [TreeId; 2]) {
+    let place = Place::new();
+    for path in ["file", "to-directory", "to-file/x/y", "gone/x/y", "read-only/a", "closed/b"] {
+        place.write(path, path);
+    }
+    std::os::unix::fs::symlink("file", place.at("link")).unwrap();
+    place.set_mode("read-only", 0o555);
+    place.set_mode("closed", 0o755);
+    let before = place.record();
+    place.write("file", "new");
+    place.set_mode("file", 0o640);
+    for path in ["to-file", "gone"] {
+        fs::remove_dir_all(place.at(path)).unwrap();
+    }
+    fs::remove_file(place.at("to-directory")).unwrap();
+    fs::remove_file(place.at("link")).unwrap();
+    place.write("to-file", "is a file");
+    place.write("to-directory/z", "is in a directory");
+    place.write("new/and/empty/../file", "new");
+    std::os::unix::fs::symlink("elsewhere", place.at("link")).unwrap();
+    place.set_mode("read-only", 0o755);
+    place.write("read-only/a", "new");
+    place.write("closed/b", "new");
+    place.set_mode("read-only", 0o555);
+    place.set_mode("closed", 0o500);
+    let after = place.record();
+    (place, [before, after])
+}
+
+/// Opens what tests close, so that anybody can remove the place.
+fn open(place: &Place) {
+    for path in ["read-only", "closed"] {
+        place.set_mode(path, 0o755);
+    }
+}
+
+#[test]
+fn a_restore_cut_short_leaves_old_or_new_and_is_completed_by_another() {
+    for steps in 0..STEPS_MAX {
+        let (place, [before, after]) = changed();
+        let new = place.states();
+        let trees = [after, before];
+        place.store.restore_some(&place.root, trees, Overwrite::Refuse, steps).unwrap();
+        let cut = place.states();
+        place.store.restore(&place.root, trees, Overwrite::Refuse).unwrap();
+        let old = place.states();
+        assert_eq!(place.record(), before, "after {steps} steps");
+        for (path, state) in &cut {
+            let is_whole = old.get(path) == Some(state) || new.get(path) == Some(state);
+            // A directory may have the bits to work in it besides its own.
+            let is_open = state.contains("Directory");
+            assert!(is_whole || is_open, "after {steps} steps, {}: {state}", path.display());
+        }
+        open(&place);
+        if cut == old {
+            assert!(steps > 15, "only {steps} steps, fewer than changes");
+            return;
+        }
+    }
+    panic!("a restore took more than {STEPS_MAX} steps");
+}
+
+#[test]
+fn what_a_killed_restore_left_beside_a_path_is_removed() {
+    let place = Place::new();
+    place.write("dir/file", "old");
+    let before = place.record();
+    place.write("dir/file", "new");
+    let after = place.record();
+    let left = place.at("dir").join(temporary_name(Path::new("dir/file")));
+    fs::write(&left, "half").unwrap();
+    place.store.restore(&place.root, [after, before], Overwrite::Refuse).unwrap();
+    assert!(!left.exists());
+    fs::create_dir(&left).unwrap();
+    place.store.restore(&place.root, [after, before], Overwrite::Refuse).unwrap();
+    assert!(!left.exists());
+}
+
+#[test]
+fn temporaries_are_known_as_such() {
+    for path in ["a", "a/b", "some/long/path"] {
+        assert!(haft_sandbox::is_temporary(temporary_name(Path::new(path)).as_ref()));
+    }
+}
+
+#[test]
+fn one_process_restores_a_root_at_a_time() {
+    let place = Place::new();
+    let tree = place.record();
+    let path = place.store.root_directory(&place.root).unwrap().join("restoring");
+    let lock = open_lock(&path).unwrap();
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let err = place.store.restore(&place.root, [tree, tree], Overwrite::Refuse).unwrap_err();
+    assert!(matches!(err, RestoreError::Store(StoreError::Busy)), "{err}");
+}
+
+/// Records a workspace that never was: one file that runs as its owner.
+fn with_owner(place: &Place, owner: Owner) -> TreeId {
+    let mut writing = place.store.objects.writing();
+    let content = crate::id::ContentId(writing.put(b"program").unwrap());
+    let file = FileState { content, size_bytes: 7, mode: 0o4755, owner: Some(owner) };
+    let mut tree = Tree::default();
+    tree.set("program".as_ref(), Node::File(file));
+    TreeId(writing.put(&tree.encode()).unwrap())
+}
+
+#[test]
+fn a_file_runs_as_nobody_else_than_it_did() {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = Place::new();
+    let before = place.record();
+    let owner = Owner { user: 54_321, group: 54_321 };
+    let tree = with_owner(&place, owner);
+    let restored = place.store.restore(&place.root, [before, tree], Overwrite::Refuse).unwrap();
+    let metadata = fs::metadata(place.at("program")).unwrap();
+    let is_owned = (metadata.uid(), metadata.gid()) == (owner.user, owner.group);
+    // Who may give files away does; for others the file is no more than a file.
+    assert_eq!(is_owned, rustix::process::geteuid().is_root());
+    let (bits, weakened) =
+        if is_owned { (0o4755, vec![]) } else { (0o755, vec![PathBuf::from("program")]) };
+    assert_eq!(metadata.mode() & 0o7777, bits);
+    assert_eq!(restored.weakened, weakened);
+}
+
+#[test]
+fn bits_that_speak_of_another_owner_are_not_given_in_place() {
+    let place = Place::new();
+    place.write("program", "program");
+    place.set_mode("program", 0o755);
+    let before = place.record();
+    let tree = with_owner(&place, Owner { user: 54_321, group: 54_321 });
+    let restored = place.store.restore(&place.root, [before, tree], Overwrite::Refuse).unwrap();
+    assert_eq!(restored.weakened, [PathBuf::from("program")]);
+    let mode = fs::metadata(place.at("program")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755);
+    assert_eq!(ObjectId::of(&fs::read(place.at("program")).unwrap()), ObjectId::of(b"program"));
+}
