@@ -43,7 +43,7 @@ mod tool;
 pub use access::{Access, Command};
 pub use contract::{Contract, OutputLimit, ToolMetadata};
 pub use effect::{Effect, Kind};
-pub use tool::{DefinitionError, Tool, ToolBuilder};
+pub use tool::{DefinitionError, Probed, Tool, ToolBuilder};
 
 pub use context::{Cx, CxParts, Progress, ProgressSink};
 pub use surface::{

@@ -174,6 +174,19 @@ pub trait Fs: Send + Sync {
 
     /// Makes all of the changes or none.
     fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError>;
+
+    /// Makes all of the changes or none, and says what the call will answer once they are made.
+    ///
+    /// Should the process die in the middle, whoever resumes the run finds out from the files whether they were made, and
+    /// then this is the answer. It is recorded, so it holds nothing that the journal must not have.
+    fn apply_answering(
+        &self,
+        changes: Vec<FileChange>,
+        answer: &serde_json::Value,
+    ) -> Result<(), ApplyError> {
+        let _ = answer;
+        self.apply(changes)
+    }
 }
 
 /// Why [`Fs::apply`] made no change.

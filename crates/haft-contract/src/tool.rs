@@ -16,6 +16,7 @@ use crate::{
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
 type Parse = dyn Fn(&Value) -> Result<(), ToolError> + Send + Sync;
 type TimeoutMs = dyn Fn(&Value) -> Option<u64> + Send + Sync;
+type Probe = dyn Fn(Value, Cx) -> BoxFuture<'static, Result<Probed<Output>, ToolError>> + Send + Sync;
 type Execute = dyn Fn(Value, Cx) -> Result<Running, ToolError> + Send + Sync;
 type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
 
@@ -23,6 +24,17 @@ type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
 enum Running {
     Async(BoxFuture<'static, Result<Output, ToolError>>),
     Blocking(Finish),
+}
+
+/// What a probe found out about a call that was begun and whose end nobody saw.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probed<T> {
+    /// It happened; this is what it would have answered.
+    Happened(T),
+    /// It did not happen, and is safe to execute.
+    NotHappened,
+    /// It cannot be told.
+    Unknown,
 }
 
 /// A tool that can be registered and called. Made by [`Tool::new`]; cloning shares the code.
@@ -33,6 +45,7 @@ pub struct Tool {
     timeout_ms: Arc<TimeoutMs>,
     parse: Arc<Parse>,
     execute: Arc<Execute>,
+    probe: Option<Arc<Probe>>,
     uses_context: bool,
     definition_error: Option<DefinitionError>,
 }
@@ -64,6 +77,7 @@ pub struct ToolBuilder {
     contract: Contract,
     accesses: Arc<Accesses>,
     timeout_ms: Arc<TimeoutMs>,
+    probe: Option<Arc<Probe>>,
     definition_error: Option<DefinitionError>,
 }
 
@@ -91,6 +105,7 @@ impl Tool {
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
             timeout_ms: Arc::new(|_| None),
+            probe: None,
             definition_error,
         }
     }
@@ -127,6 +142,19 @@ impl Tool {
     /// Returns the time that `input` itself asks for, in milliseconds.
     pub fn timeout_ms(&self, input: &Value) -> Option<u64> {
         (self.timeout_ms)(input)
+    }
+
+    /// Returns whether the tool can find out if a call happened.
+    pub fn has_probe(&self) -> bool {
+        self.probe.is_some()
+    }
+
+    /// Finds out whether a call with this input and these keys happened. Nothing is checked, journaled or cut.
+    pub async fn probe_unguarded(&self, input: Value, cx: Cx) -> Result<Probed<Output>, ToolError> {
+        match &self.probe {
+            Some(probe) => probe(input, cx).await,
+            None => Ok(Probed::Unknown),
+        }
     }
 
     /// Calls the implementation directly. Nothing is checked, journaled or cut: that is the pipeline's work, and
@@ -233,6 +261,30 @@ impl ToolBuilder {
         self
     }
 
+    /// Says how to find out whether a call happened whose end nobody saw, because the process died in it: by asking the
+    /// service for what it has under [`Cx::idempotency_key`], for one. It changes nothing. An error counts as
+    /// [`Probed::Unknown`]. Changes of files through [`Cx::fs`] need none: the runtime looks at the files.
+    pub fn probe<A, F, Fut, T, E>(mut self, probe: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Probed<T>, E>> + Send + 'static,
+        T: IntoOutput,
+        ToolError: From<E>,
+    {
+        self.probe = Some(Arc::new(move |input, cx| {
+            let probing = parse_input(&input).map(|args| probe(args, cx));
+            Box::pin(async move {
+                Ok(match probing?.await? {
+                    Probed::Happened(answer) => Probed::Happened(answer.into_output()?),
+                    Probed::NotHappened => Probed::NotHappened,
+                    Probed::Unknown => Probed::Unknown,
+                })
+            })
+        }));
+        self
+    }
+
     /// Finishes the tool with code that does not need the context.
     pub fn execute<A, F, Fut, T, E>(self, run: F) -> Tool
     where
@@ -289,7 +341,7 @@ impl ToolBuilder {
     }
 
     fn finish<A: DeserializeOwned + JsonSchema + 'static>(self, execute: Arc<Execute>) -> Tool {
-        let Self { mut contract, accesses, timeout_ms, definition_error } = self;
+        let Self { mut contract, accesses, timeout_ms, probe, definition_error } = self;
         contract.parameters = schema_of::<A>();
         let definition_error = definition_error.or_else(|| definition_error_of(&contract));
         let contract = Arc::new(contract);
@@ -300,6 +352,7 @@ impl ToolBuilder {
             timeout_ms,
             parse,
             execute,
+            probe,
             uses_context: true,
             definition_error,
         }

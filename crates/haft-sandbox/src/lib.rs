@@ -100,8 +100,8 @@ pub use protect::{Survey, SurveyCache};
 #[cfg(target_os = "linux")]
 pub use root::Root;
 pub use root::{
-    ApplyError, CHANGES_MAX, Change, DirEntry, Expected, FileKind, LINKS_MAX, Metadata, OpenFile,
-    Resolved, RootError, Stamp, is_temporary,
+    ApplyError, CHANGES_MAX, Change, ChangeTag, DirEntry, Expected, FileKind, Finished, LINKS_MAX,
+    Metadata, OpenFile, Resolved, RootError, Stamp, Target, is_temporary,
 };
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{Control, Launcher, Output, Process, Root, helper};

@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    ApplyError, Change, Command, Confinement, DirEntry, Enforced, Exceeded, Exit, Metadata,
-    OpenFile, Resolved, RootError, SpawnError, Undone, WaitError,
+    ApplyError, Change, ChangeTag, Command, Confinement, DirEntry, Enforced, Exceeded, Exit,
+    Finished, Metadata, OpenFile, Resolved, RootError, SpawnError, Target, Undone, WaitError,
 };
 
 /// A directory that every access stays beneath.
@@ -75,6 +75,23 @@ mod operations {
         }
 
         pub fn apply(&self, _changes: Vec<Change>) -> Result<(), ApplyError> {
+            match *self {}
+        }
+
+        pub fn apply_tagged(
+            &self,
+            _tag: ChangeTag,
+            _changes: Vec<Change>,
+        ) -> Result<(), ApplyError> {
+            match *self {}
+        }
+
+        pub fn finish<D: PartialEq>(
+            &self,
+            _tag: ChangeTag,
+            _targets: &[Target<D>],
+            _digest: impl Fn(&mut std::fs::File) -> std::io::Result<D>,
+        ) -> Result<Finished, RootError> {
             match *self {}
         }
     }

@@ -70,14 +70,15 @@ fn run(input: Input, cx: &Cx) -> Result<Edited, ToolError> {
 }
 
 /// Works out changes and makes them, anew for as long as somebody else changes the files in between.
-pub(crate) fn changing<T>(
+pub(crate) fn changing<T: Serialize>(
     cx: &Cx,
     work_out: impl Fn() -> Result<(Vec<FileChange>, T), ToolError>,
 ) -> Result<T, ToolError> {
     let mut tries = 1;
     loop {
         let (changes, answer) = work_out()?;
-        match cx.fs().apply(changes) {
+        let recorded = serde_json::to_value(&answer).unwrap_or_default();
+        match cx.fs().apply_answering(changes, &recorded) {
             Ok(()) => return Ok(answer),
             Err(ApplyError::Changed { .. }) if tries < TRIES_MAX && !cx.is_cancelled() => {
                 tries += 1

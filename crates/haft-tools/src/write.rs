@@ -14,6 +14,7 @@ use crate::text_file::changes_workspace;
 /// The start of the former file that tells its line ends, in bytes.
 const SNIFFED_BYTES: u64 = 64 * 1024;
 const BOM: &str = "\u{feff}";
+const OK: &str = "ok";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -78,13 +79,14 @@ pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static s
         );
         return Err(ToolError::new(ErrorCode::ContentTooLarge, message));
     }
-    cx.fs().apply(vec![FileChange::Write {
+    let change = FileChange::Write {
         path: place,
         contents: content.into_bytes(),
         mode: None,
         precondition: Precondition::Any,
-    }])?;
-    Ok("ok")
+    };
+    cx.fs().apply_answering(vec![change], &OK.into())?;
+    Ok(OK)
 }
 
 /// Gives new content the BOM and the CRLF line ends of the file that it replaces. A file that cannot be read is

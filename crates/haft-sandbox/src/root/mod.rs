@@ -23,7 +23,7 @@ mod resolve;
 pub(crate) use apply::ATTEMPTS_MAX as STAGE_ATTEMPTS_MAX;
 #[cfg(target_os = "linux")]
 pub(crate) use beneath::ATTEMPTS_MAX as OPEN_ATTEMPTS_MAX;
-pub use change::{CHANGES_MAX, Change, Expected, is_temporary};
+pub use change::{CHANGES_MAX, Change, ChangeTag, Expected, Finished, Target, is_temporary};
 pub use error::{ApplyError, RootError};
 pub use file::{DirEntry, FileKind, LINKS_MAX, Metadata, OpenFile, Resolved, Stamp};
 #[cfg(target_os = "linux")]

@@ -491,6 +491,7 @@ fn sets_that_fail_do_not_disturb_sets_in_the_same_new_directory() {
 fn temporaries_are_recognised() {
     let is = |name: &str| is_temporary(name.as_ref());
     assert!(is(".haft-0123abcd.tmp"));
+    assert!(is(".haft-0123abcd00ff.tmp"));
     for name in [
         ".haft-.tmp",
         ".haft-0123abc.tmp",

@@ -19,7 +19,7 @@ const AHEAD_NS_MAX: i128 = 1_000_000_000;
 
 /// A step that was made, and with it how to undo it.
 #[derive(Clone, Copy)]
-enum Step {
+pub(super) enum Step {
     /// The target was new.
     Created,
     /// Target and temporary changed places.
@@ -97,7 +97,7 @@ impl Transaction<'_> {
 impl Staged {
     /// Does this change to what was seen of the target. What must be undone after an error is in `steps`, at most one
     /// for each change.
-    fn make(
+    pub(super) fn make(
         &self,
         old: Option<Stat>,
         specially: bool,

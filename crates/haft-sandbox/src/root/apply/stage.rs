@@ -2,6 +2,7 @@
 //! opened or made, targets looked at, contents written beside them. Whatever was made here goes again when the
 //! transaction is dropped without having been committed.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
@@ -16,10 +17,9 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use super::super::Root;
-use super::super::change::{Change, Expected};
+use super::super::change::{Change, ChangeTag, Expected};
 use super::super::error::{ApplyError, RootError};
 use super::super::file::{FileKind, Metadata};
-use super::temporary_name;
 
 /// How often a free temporary name is looked for, and how often a parent directory that vanished is made again.
 pub(crate) const ATTEMPTS_MAX: u32 = 16;
@@ -29,10 +29,25 @@ pub(super) struct Transaction<'a> {
     pub(super) root: &'a Root,
     pub(super) staged: Vec<Staged>,
     pub(super) directories: Vec<Rc<Directory>>,
+    names: Rc<Names>,
     /// The directories that were made for this set, outermost first.
     made: Vec<PathBuf>,
     /// Whether the targets have their new contents for good.
     pub(super) is_committed: bool,
+}
+
+/// Gives out the names of temporaries, each once.
+pub(super) struct Names {
+    tag: ChangeTag,
+    given: Cell<u32>,
+}
+
+impl Names {
+    fn next(&self) -> String {
+        let number = self.given.get();
+        self.given.set(number + 1);
+        self.tag.temporary(number)
+    }
 }
 
 /// A directory that holds a target.
@@ -48,6 +63,7 @@ pub(super) struct Staged {
     pub(super) directory: Rc<Directory>,
     pub(super) expected: Expected,
     pub(super) action: Action,
+    names: Rc<Names>,
     /// A name beside the target: of the new content until it is in place, then of the original.
     pub(super) temporary: String,
     /// A second name for the original, used where two names cannot be exchanged in one step.
@@ -64,9 +80,10 @@ pub(super) enum Action {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(root: &'a Root) -> Transaction<'a> {
+    pub(super) fn new(root: &'a Root, tag: ChangeTag) -> Transaction<'a> {
         let (staged, directories, made) = (Vec::new(), Vec::new(), Vec::new());
-        Transaction { root, staged, directories, made, is_committed: false }
+        let names = Rc::new(Names { tag, given: Cell::new(0) });
+        Transaction { root, staged, directories, names, made, is_committed: false }
     }
 
     /// Prepares one change, so that only renaming is left to do.
@@ -110,7 +127,8 @@ impl<'a> Transaction<'a> {
         expected: Expected,
     ) -> Result<Staged, ApplyError> {
         let directory = self.directory(parent_of(path), Missing::Make)?;
-        let mut staged = Staged::new(path.to_path_buf(), directory, expected, Action::Write)?;
+        let target = (path.to_path_buf(), directory);
+        let mut staged = Staged::new(target, expected, Action::Write, &self.names)?;
         let old = staged.look()?;
         staged.write_temporary(contents, mode, old.as_ref())?;
         Ok(staged)
@@ -123,7 +141,7 @@ impl<'a> Transaction<'a> {
             }
             (directory, _) => directory?,
         };
-        let staged = Staged::new(path, directory, expected, Action::Remove)?;
+        let staged = Staged::new((path, directory), expected, Action::Remove, &self.names)?;
         staged.look()?;
         Ok(staged)
     }
@@ -198,19 +216,27 @@ impl Drop for Transaction<'_> {
 
 impl Staged {
     fn new(
-        path: PathBuf,
-        directory: Rc<Directory>,
+        (path, directory): (PathBuf, Rc<Directory>),
         expected: Expected,
         action: Action,
+        names: &Rc<Names>,
     ) -> Result<Staged, RootError> {
-        let failed = |errno| RootError::from_errno(&path, errno);
-        let (temporary, spare) =
-            (temporary_name().map_err(failed)?, temporary_name().map_err(failed)?);
+        let (temporary, spare) = (names.next(), names.next());
         let Some(name) = path.file_name().map(OsStr::to_owned) else {
             return Err(RootError::NotRegular { path, kind: FileKind::Directory });
         };
-        let keeps_original = false;
-        Ok(Staged { path, name, directory, expected, action, temporary, spare, keeps_original })
+        let (names, keeps_original) = (Rc::clone(names), false);
+        Ok(Staged {
+            path,
+            name,
+            directory,
+            expected,
+            action,
+            names,
+            temporary,
+            spare,
+            keeps_original,
+        })
     }
 
     /// Looks at the target and refuses what cannot be replaced or is not as expected.
@@ -267,7 +293,7 @@ impl Staged {
         let usual = Mode::from_raw_mode(0o666);
         for _ in 0..ATTEMPTS_MAX {
             match openat(&self.directory.handle, &self.temporary, flags, usual) {
-                Err(Errno::EXIST) => self.temporary = temporary_name()?,
+                Err(Errno::EXIST) => self.temporary = self.names.next(),
                 answer => return answer.map(File::from),
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::super::super::Root;
-use super::super::super::change::{Change, Expected};
+use super::super::super::change::{Change, ChangeTag, Expected};
 use super::*;
 
 fn write(path: &str, contents: &str) -> Change {
@@ -34,7 +34,7 @@ fn roots(directory: &Path) -> [Root; 2] {
 }
 
 fn staged(root: &Root) -> Transaction<'_> {
-    let mut transaction = Transaction::new(root);
+    let mut transaction = Transaction::new(root, ChangeTag::new(1));
     let changes =
         [write("one", "new"), remove("two"), write("fresh", "new"), write("made/x", "new")];
     for change in changes.into_iter().chain([write("last", "new")]) {
@@ -81,7 +81,7 @@ fn what_cannot_be_put_back_is_kept_and_named() {
         fs::write(path.join("one"), "precious").unwrap();
         let [special, portable] = roots(path);
         let root = if portably { portable } else { special };
-        let mut transaction = Transaction::new(&root);
+        let mut transaction = Transaction::new(&root, ChangeTag::new(1));
         transaction.stage(write("one", "new")).unwrap();
         let mut steps = Vec::new();
         transaction.make_steps(&mut steps).unwrap();
@@ -110,7 +110,7 @@ fn a_file_that_another_process_put_there_meanwhile_is_not_lost() {
     for root in roots(path) {
         for change in [write("one", "ours"), remove("one")] {
             fs::write(path.join("one"), "seen").unwrap();
-            let mut transaction = Transaction::new(&root);
+            let mut transaction = Transaction::new(&root, ChangeTag::new(1));
             transaction.stage(change).unwrap();
             let old = transaction.staged[0].look().unwrap();
             fs::write(path.join("other"), "theirs").unwrap();
@@ -131,7 +131,7 @@ fn a_new_file_does_not_replace_one_that_turned_up_meanwhile() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     for root in roots(path) {
-        let mut transaction = Transaction::new(&root);
+        let mut transaction = Transaction::new(&root, ChangeTag::new(1));
         transaction.stage(write("one", "ours")).unwrap();
         fs::write(path.join("one"), "theirs").unwrap();
         let mut steps = Vec::new();
