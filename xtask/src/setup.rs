@@ -1,5 +1,5 @@
 //! Installs what the tests need and the machine may lack: cargo-nextest, a Python with the MCP SDK,
-//! a Node with the MCP Inspector, and strace. Everything but nextest, and what root installs from
+//! a Node with the MCP Inspector, strace, and a PostgreSQL server. Everything but nextest, and what root installs from
 //! Debian's packages, lands under `target/test-clients`.
 //!
 //! Versions are pinned in `PINS` alone. A finished installation leaves a stamp with the versions in
@@ -7,6 +7,7 @@
 //! run any test.
 
 mod debian;
+mod postgres;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,17 +55,20 @@ pub(crate) struct Clients {
     inspector: PathBuf,
     node_filesystem_server: PathBuf,
     strace: PathBuf,
+    /// The directory that holds the server's programs.
+    postgres: PathBuf,
 }
 
 impl Clients {
     /// Returns the variables through which tests learn where the clients are.
-    pub(crate) fn variables(&self) -> [(&'static str, &Path); 5] {
+    pub(crate) fn variables(&self) -> [(&'static str, &Path); 6] {
         [
             ("HAFT_TEST_PYTHON", &self.python),
             ("HAFT_TEST_NODE", &self.node),
             ("HAFT_TEST_INSPECTOR", &self.inspector),
             ("HAFT_TEST_NODE_FILESYSTEM_SERVER", &self.node_filesystem_server),
             ("HAFT_TEST_STRACE", &self.strace),
+            ("HAFT_TEST_POSTGRES", &self.postgres),
         ]
     }
 }
@@ -90,9 +94,10 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<Clients> {
         inspector: packages.join("inspector/clients/cli/build/index.js"),
         node_filesystem_server: packages.join("server-filesystem/dist/index.js"),
         strace: debian::ensure(&debian::STRACE, &clients_dir.join("debian"))?,
+        postgres: postgres::ensure(&clients_dir.join("postgres"))?,
     };
     for (name, path) in clients.variables() {
-        if !path.is_file() {
+        if !path.exists() {
             bail!(
                 "{name} should be {}, which does not exist; delete {} and try again",
                 path.display(),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft::{
-    Clock, Confine, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox, Session,
-    SessionOptions, SystemClock,
+    Clock, Confine, OnRepeat, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox,
+    Session, SessionOptions, SystemClock,
 };
 use haft_contract::{RunId, Variables};
 use haft_journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
@@ -22,7 +22,7 @@ use crate::error::CommandError;
 use crate::places::{Places, git_identity, outside};
 use crate::settings::Settings;
 use crate::state::{State, user_data};
-use crate::{environment, id, own_files, permission_names};
+use crate::{environment, id, output, own_files, owner, permission_names};
 
 /// Returns the tools that the settings offer.
 pub(crate) fn registry(settings: &Settings) -> Result<Registry, CommandError> {
@@ -130,6 +130,10 @@ fn runtime_on(
         environment: command_environment(&places),
         sidecars: state.sessions(),
         clock: Arc::new(SystemClock),
+        owner: owner::this_process(SystemClock.now_ms())?,
+        is_gone: Arc::new(owner::is_gone),
+        on_repeat: OnRepeat::default(),
+        settings: "{}".to_owned(),
     };
     Ok(Runtime::new(parts)?)
 }
@@ -256,6 +260,18 @@ fn session_rules(settings: &Settings, registry: &Registry) -> Result<Vec<Rule>, 
     tools.chain(hosts).collect()
 }
 
+/// Looks after runs of processes that are gone, and says what is in doubt since.
+pub(crate) async fn recover(runtime: &Runtime) -> Result<(), CommandError> {
+    let recovered = runtime.recover().await?;
+    for call in &recovered.in_doubt {
+        output::aside(format_args!(
+            "in doubt: call {call} was begun by a process that died; see haft runs show {}",
+            call.scope.run
+        ));
+    }
+    Ok(())
+}
+
 /// Opens a session for a front end without a person who could be asked.
 pub(crate) fn session(
     runtime: &Runtime,
@@ -264,6 +280,8 @@ pub(crate) fn session(
 ) -> Result<Session, CommandError> {
     let options = SessionOptions {
         rules: session_rules(settings, runtime.registry())?,
+        // A client of `haft mcp` sees nothing before the answer to its first call.
+        holds_repeats_back: front_end == "mcp",
         ..SessionOptions::headless(id::new("session", SystemClock.now_ms())?, front_end)
     };
     Ok(runtime.session(options)?)

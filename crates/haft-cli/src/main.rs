@@ -14,6 +14,7 @@ mod manifest;
 mod network_guard;
 mod output;
 mod own_files;
+mod owner;
 mod permission_names;
 mod places;
 mod preset;

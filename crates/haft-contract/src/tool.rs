@@ -16,7 +16,8 @@ use crate::{
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
 type Parse = dyn Fn(&Value) -> Result<(), ToolError> + Send + Sync;
 type TimeoutMs = dyn Fn(&Value) -> Option<u64> + Send + Sync;
-type Probe = dyn Fn(Value, Cx) -> BoxFuture<'static, Result<Probed<Output>, ToolError>> + Send + Sync;
+type Probe =
+    dyn Fn(Value, Cx) -> BoxFuture<'static, Result<Probed<Output>, ToolError>> + Send + Sync;
 type Execute = dyn Fn(Value, Cx) -> Result<Running, ToolError> + Send + Sync;
 type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
 

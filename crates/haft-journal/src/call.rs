@@ -20,6 +20,8 @@ pub struct NewRun {
     pub started_at_ms: u64,
     /// The version of haft.
     pub version: String,
+    /// What the operator chose that a reader of the run must know, as a JSON object: protection given up, for one.
+    pub settings: String,
 }
 
 /// A call that is about to be refused or executed.
@@ -27,6 +29,8 @@ pub struct NewRun {
 pub struct PlannedCall {
     /// Which call it is.
     pub id: CallId,
+    /// The epoch of the lease that it is made under: see [`Lease`](crate::Lease).
+    pub epoch: u64,
     /// The tool called, by the name that it was called by: a tool that does not exist has its row too.
     pub tool: String,
     /// The tool's effect, which decides how firmly the call is recorded.
@@ -58,6 +62,10 @@ pub struct Intent {
 impl Intent {
     pub(crate) fn new(call: Arc<PlannedCall>) -> Self {
         Self { call }
+    }
+
+    pub(crate) fn shared_call(&self) -> Arc<PlannedCall> {
+        Arc::clone(&self.call)
     }
 
     pub(crate) fn into_call(self) -> Arc<PlannedCall> {

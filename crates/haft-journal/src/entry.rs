@@ -1,19 +1,19 @@
-//! One record on its way into a journal. Every backend applies the same four entries, so which effect needs which
-//! entry, and how firmly it must be stored, is decided here once. Storing them is the backend's work.
+//! One record of a call on its way into a journal. Every backend applies the same four entries, so which effect needs
+//! which entry, and how firmly it must be stored, is decided here once. Storing them is the backend's work.
 
 use std::sync::Arc;
 
-use haft_contract::Effect;
+use haft_contract::{Effect, Envelope};
 
-use crate::{Intent, JournalError, NewRun, Outcome, PlannedCall, Status};
+use crate::{Intent, JournalError, Outcome, PlannedCall, Status};
 
-/// One record on its way into a journal.
+/// One record of a call on its way into a journal.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// A run begins; no change if it is there.
-    Run(NewRun),
     /// A new row without an outcome.
     Intended(Arc<PlannedCall>),
+    /// What exactly is about to change, for a row that was intended.
+    Amended(Arc<PlannedCall>, String),
     /// The outcome of a row that was intended.
     Settled(Arc<PlannedCall>, Closing),
     /// A new row that has its outcome already.
@@ -28,6 +28,15 @@ pub(crate) struct Closing {
     pub(crate) finished_at_ms: u64,
 }
 
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Firmness {
+    /// The death of the process: the operating system has the data.
+    Process,
+    /// The loss of power: the disk has the data.
+    Power,
+}
+
 impl Entry {
     /// Returns the entry that must be stored before `call` executes, `None` for a read.
     pub(crate) fn intend(call: &Arc<PlannedCall>) -> Option<Self> {
@@ -37,8 +46,17 @@ impl Entry {
         }
     }
 
+    /// Returns the entry that adds to an intent.
+    pub(crate) fn amend(intent: &Intent, details: String) -> Result<Self, JournalError> {
+        let call = intent.shared_call();
+        match call.effect {
+            Effect::Read => Err(JournalError::NoOpenIntent { call: call.id.clone() }),
+            Effect::Idempotent | Effect::Once => Ok(Self::Amended(call, details)),
+        }
+    }
+
     /// Returns the entry that closes an intent.
-    pub(crate) fn settle(intent: Intent, outcome: Outcome) -> Result<Self, JournalError> {
+    pub(crate) fn settle(intent: Intent, outcome: &Outcome) -> Result<Self, JournalError> {
         let call = intent.into_call();
         if outcome.status == Status::Intended {
             let expected = "succeeded, failed, refused or unknown";
@@ -52,29 +70,51 @@ impl Entry {
     }
 
     /// Returns the entry of a call that was refused.
-    pub(crate) fn refuse(call: PlannedCall, outcome: Outcome) -> Result<Self, JournalError> {
+    pub(crate) fn refuse(call: PlannedCall, outcome: &Outcome) -> Result<Self, JournalError> {
         if outcome.status != Status::Refused {
             return Err(wrong_status(&call, outcome.status, "refused"));
         }
         Ok(Self::Complete(Arc::new(call), Closing::of(outcome)))
     }
 
-    /// Returns whether the entry must survive the loss of power before anyone hears of it.
-    pub(crate) fn is_durable(&self) -> bool {
+    /// Returns what the entry must survive before anyone hears of it.
+    pub(crate) fn firmness(&self) -> Firmness {
         match self {
-            Self::Intended(_) | Self::Settled(..) => true,
-            Self::Run(_) | Self::Complete(..) => false,
+            Self::Intended(_) | Self::Amended(..) | Self::Settled(..) => Firmness::Power,
+            Self::Complete(..) => Firmness::Process,
+        }
+    }
+
+    /// Returns the call that the entry is about.
+    pub(crate) fn call(&self) -> &PlannedCall {
+        match self {
+            Self::Intended(call)
+            | Self::Amended(call, _)
+            | Self::Settled(call, _)
+            | Self::Complete(call, _) => call,
+        }
+    }
+
+    /// Returns what is kept of the entry when its epoch is over: the outcome, if there is one.
+    pub(crate) fn late(&self) -> Option<&Closing> {
+        match self {
+            Self::Intended(_) | Self::Amended(..) => None,
+            Self::Settled(_, closing) | Self::Complete(_, closing) => Some(closing),
         }
     }
 }
 
 impl Closing {
-    fn of(outcome: Outcome) -> Self {
-        let envelope = serde_json::to_string(&outcome.envelope).expect(
-            "an envelope is made of strings, numbers and JSON values, which always serialize",
-        );
+    fn of(outcome: &Outcome) -> Self {
+        let envelope = envelope_json(&outcome.envelope);
         Self { status: outcome.status, envelope, finished_at_ms: outcome.finished_at_ms }
     }
+}
+
+/// Returns the text that a journal keeps of an envelope.
+pub(crate) fn envelope_json(envelope: &Envelope) -> String {
+    serde_json::to_string(envelope)
+        .expect("an envelope is made of strings, numbers and JSON values, which always serialize")
 }
 
 fn wrong_status(call: &PlannedCall, found: Status, expected: &'static str) -> JournalError {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use haft_contract::{CallId, RunId};
 
-use crate::Status;
+use crate::{Holder, Owner, Status};
 
 /// Says why a journal could not record or answer.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +29,66 @@ pub enum JournalError {
         /// The call.
         call: CallId,
     },
-    /// The run was never begun.
-    #[error("run {run} is not in the journal: begin it before recording its calls")]
+    /// The run is not there.
+    #[error("run {run} is not in the journal: open it before recording its calls")]
     UnknownRun {
         /// The run.
         run: RunId,
+    },
+    /// Somebody else has the run.
+    #[error(
+        "run {} is held by {} until {} at least: wait for it, end that process, or work in a run of another name",
+        holder.run, holder.owner.place, holder.expires_at_ms
+    )]
+    Held {
+        /// Who has it.
+        holder: Box<Holder>,
+    },
+    /// The lease that the record was made under is over.
+    #[error(
+        "run {run} was taken over while this process was not heard of (its epoch {epoch} is over{}): nothing of the \
+         run was changed, and an outcome that came with it was kept as a late one; open the run again to go on",
+        by.as_ref().map_or_else(String::new, |by| format!("; {} has it now", by.place))
+    )]
+    Fenced {
+        /// The run.
+        run: RunId,
+        /// The epoch that is over.
+        epoch: u64,
+        /// Who has the run now.
+        by: Option<Owner>,
+    },
+    /// Each time somebody went on with the run, it died at the same place.
+    #[error(
+        "run {run} was taken up {times} times and came no further each time: look at what happens {}, or begin another \
+         run", last.as_ref().map_or_else(
+            || "after the last of its calls".to_owned(),
+            |call| format!("at call {call} and settle that call")
+        )
+    )]
+    Stuck {
+        /// The run.
+        run: RunId,
+        /// How often it was taken up.
+        times: u32,
+        /// The call that was open last.
+        last: Option<CallId>,
+    },
+    /// Nobody doubts what became of the call.
+    #[error(
+        "call {call} is not in doubt: it is recorded as {status}, and only an unknown call can be settled"
+    )]
+    NotInDoubt {
+        /// The call.
+        call: CallId,
+        /// Its status.
+        status: Status,
+    },
+    /// There is no such call.
+    #[error("call {call} is not in the journal: see `haft runs show` for the calls of a run")]
+    UnknownCall {
+        /// The call.
+        call: CallId,
     },
     /// The call cannot end like this.
     #[error("call {call} cannot be recorded as {found}: expected {expected}")]
@@ -72,6 +127,14 @@ pub enum JournalError {
         /// The database file.
         path: PathBuf,
         /// What the system says.
+        reason: String,
+    },
+    /// The server cannot be reached, or does not let haft in.
+    #[error("cannot reach journal {}: {reason}; check the URL, and that the server runs and lets you in", path.display())]
+    Unreachable {
+        /// Host, port and database.
+        path: PathBuf,
+        /// What the server or the system says.
         reason: String,
     },
     /// The file cannot be written.

@@ -13,6 +13,20 @@ pub const QUEUE_QUERIES_MAX: usize = 64;
 pub const STATEMENTS_MAX: usize = 64;
 /// Longest wait for another process to release the database, in milliseconds.
 pub const LOCK_WAIT_MS_MAX: u64 = 10_000;
+/// Longest wait for a connection to a server, in milliseconds.
+pub const CONNECT_MS_MAX: u64 = 10_000;
+/// Longest time that a connection which broke is replaced again and again, in milliseconds.
+pub const RECONNECT_MS_MAX: u64 = 20_000;
+/// Connections, one after the other, in which the same thing is tried.
+pub const SESSIONS_MAX: u32 = 5;
+/// Longest wait for a server's answer to a commit, in milliseconds.
+pub const ANSWER_MS_MAX: u64 = 60_000;
+/// Silence after which a server is asked whether it is still there, in milliseconds.
+pub const KEEPALIVE_IDLE_MS: u64 = 10_000;
+/// Pause between two such questions, in milliseconds.
+pub const KEEPALIVE_INTERVAL_MS: u64 = 5_000;
+/// Such questions without an answer after which a connection is broken.
+pub const KEEPALIVE_RETRIES_MAX: u32 = 3;
 /// Most calls that one query answers.
 pub const QUERY_CALLS_MAX: u32 = 10_000;
 /// Most runs that one query answers.
@@ -21,6 +35,15 @@ pub const QUERY_RUNS_MAX: u32 = 1_000;
 pub const QUERY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes after which the view `_smithers_tool_calls` cuts an output.
 pub const VIEW_OUTPUT_BYTES_MAX: usize = haft_contract::limits::OUTPUT_BYTES_DEFAULT;
+
+/// Longest time that a run stays somebody's without a word from them, in milliseconds.
+pub const LEASE_MS_MAX: u64 = 10 * 60 * 1_000;
+/// Times in a row that a run is taken up and comes no further before nobody may take it up again.
+pub const RESUMES_MAX: u32 = 10;
+/// Calls that one commit removes.
+pub const PRUNE_CALLS_MAX: u32 = 256;
+/// Findings with which one look at a journal ends.
+pub const FINDINGS_MAX: usize = 1_000;
 
 /// All bounds of the journal, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
@@ -67,6 +90,55 @@ pub const TABLE: &[Limit] = &[
         "the answer ends there",
     ),
     Limit::new(
+        "CONNECT_MS_MAX",
+        CONNECT_MS_MAX,
+        "milliseconds",
+        "the wait for a connection to PostgreSQL",
+        "the journal cannot be used, and the call fails",
+    ),
+    Limit::new(
+        "RECONNECT_MS_MAX",
+        RECONNECT_MS_MAX,
+        "milliseconds",
+        "replacing a connection to PostgreSQL that broke",
+        "the call fails",
+    ),
+    Limit::new(
+        "SESSIONS_MAX",
+        SESSIONS_MAX as u64,
+        "connections",
+        "trying the same commit or query again",
+        "the call fails",
+    ),
+    Limit::new(
+        "ANSWER_MS_MAX",
+        ANSWER_MS_MAX,
+        "milliseconds",
+        "the wait for the answer to a commit in PostgreSQL",
+        "the connection counts as broken",
+    ),
+    Limit::new(
+        "KEEPALIVE_IDLE_MS",
+        KEEPALIVE_IDLE_MS,
+        "milliseconds",
+        "silence of PostgreSQL before it is asked whether it is there",
+        "the question is sent",
+    ),
+    Limit::new(
+        "KEEPALIVE_INTERVAL_MS",
+        KEEPALIVE_INTERVAL_MS,
+        "milliseconds",
+        "the pause between two such questions",
+        "the next question is sent",
+    ),
+    Limit::new(
+        "KEEPALIVE_RETRIES_MAX",
+        KEEPALIVE_RETRIES_MAX as u64,
+        "questions",
+        "such questions that go without an answer",
+        "the connection counts as broken",
+    ),
+    Limit::new(
         "QUERY_BYTES_MAX",
         QUERY_BYTES_MAX as u64,
         "bytes",
@@ -86,5 +158,33 @@ pub const TABLE: &[Limit] = &[
         "statements",
         "what one connection to the database keeps compiled",
         "the one that was used longest ago is compiled anew",
+    ),
+    Limit::new(
+        "LEASE_MS_MAX",
+        LEASE_MS_MAX,
+        "milliseconds",
+        "a lease without a word from its owner",
+        "the lease counts as over",
+    ),
+    Limit::new(
+        "RESUMES_MAX",
+        RESUMES_MAX as u64,
+        "times",
+        "taking up a run that comes no further",
+        "nobody may take it up before a person settled its call",
+    ),
+    Limit::new(
+        "PRUNE_CALLS_MAX",
+        PRUNE_CALLS_MAX as u64,
+        "calls",
+        "one commit that removes old runs",
+        "the others go in the next commit",
+    ),
+    Limit::new(
+        "FINDINGS_MAX",
+        FINDINGS_MAX as u64,
+        "findings",
+        "one look whether a journal is sound",
+        "the look ends there",
     ),
 ];

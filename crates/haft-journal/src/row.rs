@@ -1,22 +1,85 @@
 //! What a journal answers: its rows, as they are shown, exported and recalled. Rows are read back from a file that
 //! others can change, so what they hold is not trusted to be well formed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use haft_contract::{CallId, Effect, Envelope, RunId, Scope};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::Status;
+use crate::entry::envelope_json;
 use crate::limits::QUERY_BYTES_MAX;
+use crate::{Holder, SettledBy, Settlement, Status, Verdict};
 
 /// How far an attempt has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptState {
     /// The greatest number that a call of the attempt has, 0 if there is none.
     pub last_seq: u32,
-    /// How many calls of the attempt share a first key, by that key in hexadecimal.
+    /// How many different calls of the attempt share a first key, by that key in hexadecimal. A call that was executed
+    /// again by a resume has two rows and counts once.
     pub occurrences: HashMap<String, u32>,
+}
+
+/// One recorded call in short: what decides whether it is recalled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCall {
+    /// The call's number inside the attempt, from 1.
+    pub seq: u32,
+    /// The key of this call, in hexadecimal.
+    pub call_key: String,
+    /// The tool's effect.
+    pub effect: Effect,
+    /// How far the call has come.
+    pub status: Status,
+    /// What was found out later about a call in doubt.
+    pub verdict: Option<Verdict>,
+}
+
+/// What earlier attempts of a node and iteration did that is not safe to repeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EarlierEffects {
+    /// How many such calls there are.
+    pub total: u64,
+    /// The tools that they called, sorted.
+    pub tools: Vec<String>,
+    /// The first of them, in the order of their places.
+    pub first: Vec<EarlierEffect>,
+}
+
+/// One call of an earlier attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EarlierEffect {
+    /// The tool called.
+    pub tool: String,
+    /// The attempt that called it.
+    pub attempt: u32,
+    /// The call's number inside that attempt.
+    pub seq: u32,
+    /// How far the call has come.
+    pub status: Status,
+    /// The key of the call, in hexadecimal.
+    pub call_key: String,
+    /// What was found out later about a call in doubt.
+    pub verdict: Option<Verdict>,
+}
+
+/// An outcome that came when its run was somebody else's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LateOutcome {
+    /// The call.
+    pub call: CallId,
+    /// The tool called.
+    pub tool: String,
+    /// The epoch that the call was made under.
+    pub epoch: u64,
+    /// How it ended.
+    pub status: Status,
+    /// The answer as JSON.
+    #[serde(serialize_with = "as_json")]
+    pub envelope: String,
+    /// When it ended, in milliseconds since 1970.
+    pub finished_at_ms: u64,
 }
 
 /// One recorded call.
@@ -51,12 +114,54 @@ pub struct CallRow {
     /// The accesses that the input implies, as JSON.
     #[serde(serialize_with = "as_json")]
     pub accesses: String,
-    /// The answer as JSON, `None` while the call is open.
+    /// The epoch of the lease that it was made under; 0 in journals of before there were any.
+    pub epoch: u64,
+    /// What exactly was about to change, as JSON, where that is known.
+    #[serde(serialize_with = "as_optional_json")]
+    pub details: Option<String>,
+    /// The answer as JSON, `None` while the call is open, and when nobody was left to hear it.
     #[serde(serialize_with = "as_optional_json")]
     pub envelope: Option<String>,
+    /// What was found out later about a call in doubt.
+    pub verdict: Option<Verdict>,
+    /// Who found it out.
+    pub settled_by: Option<SettledBy>,
+}
+
+impl EarlierEffects {
+    /// Counts effects that come in the order of their places, and keeps the first of them.
+    pub(crate) fn collect<E>(
+        effects: impl Iterator<Item = Result<EarlierEffect, E>>,
+        calls_max: u32,
+    ) -> Result<Self, E> {
+        let mut found = Self::default();
+        let mut tools = BTreeSet::new();
+        for effect in effects {
+            let effect = effect?;
+            if !tools.contains(&effect.tool) {
+                tools.insert(effect.tool.clone());
+            }
+            if found.total < u64::from(calls_max) {
+                found.first.push(effect);
+            }
+            found.total += 1;
+        }
+        found.tools = tools.into_iter().collect();
+        Ok(found)
+    }
 }
 
 impl CallRow {
+    /// Puts what was found out about a call in doubt into its row.
+    pub(crate) fn resolve(&mut self, settlement: &Settlement, change: u64) {
+        self.change = change;
+        self.status = settlement.verdict.status();
+        self.verdict = Some(settlement.verdict);
+        self.settled_by = Some(settlement.by);
+        self.finished_at_ms = Some(settlement.settled_at_ms);
+        self.envelope = Some(envelope_json(&settlement.envelope));
+    }
+
     /// Returns which call it is.
     pub fn id(&self) -> CallId {
         CallId { scope: self.scope.clone(), seq: self.seq }
@@ -67,8 +172,10 @@ impl CallRow {
         self.envelope.as_deref().map(serde_json::from_str).transpose()
     }
 
-    fn text_bytes(&self) -> usize {
-        self.input.len() + self.accesses.len() + self.envelope.as_ref().map_or(0, String::len)
+    /// Returns how much its texts hold.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.input.len() + self.accesses.len() + optional(&self.details) + optional(&self.envelope)
     }
 }
 
@@ -97,6 +204,11 @@ pub struct RunRow {
     pub intended: u64,
     /// How many may or may not have happened.
     pub unknown: u64,
+    /// What the operator chose that a reader must know, as JSON.
+    #[serde(serialize_with = "as_json")]
+    pub settings: String,
+    /// Who holds the run.
+    pub holder: Option<Holder>,
 }
 
 /// Collects the answer to one query: rows until `rows_max`, [`QUERY_BYTES_MAX`] or the first error.

@@ -89,7 +89,7 @@ impl Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let mut meta = CallMeta::parse(&cx.meta)?;
         let _turn = self.calls.turn(&cx.ct).await?;
-        let run = self.runs.open(meta.run.take())?;
+        let run = self.runs.open(meta.run.take(), meta.resume)?;
         let tool = request.name.clone().into_owned();
         let input = Value::Object(request.arguments.take().unwrap_or_default());
         let dialog = Dialog::of(&cx, || Binding::new(&tool, &input, run.id().as_str(), &meta));

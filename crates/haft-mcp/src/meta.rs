@@ -1,7 +1,7 @@
 //! What a request's `_meta` says about where its call belongs. Keys of haft that are not known here are refused, not
 //! passed over: a driver that asks for a replay must not get an execution.
 
-use haft::Place;
+use haft::{Place, Resume};
 use haft_contract::{RunId, Scope, ScopeError};
 use rmcp::ErrorData;
 use rmcp::model::JsonObject;
@@ -15,7 +15,8 @@ const NODE: &str = "haft/node";
 const ITERATION: &str = "haft/iteration";
 const ATTEMPT: &str = "haft/attempt";
 const CALL: &str = "haft/call";
-const KNOWN: [&str; 5] = [RUN, NODE, ITERATION, ATTEMPT, CALL];
+const RESUME: &str = "haft/resume";
+const KNOWN: [&str; 6] = [RUN, NODE, ITERATION, ATTEMPT, CALL, RESUME];
 
 /// Where a call belongs, as its driver says.
 #[derive(Debug, Default, PartialEq)]
@@ -24,6 +25,8 @@ pub(crate) struct CallMeta {
     pub(crate) run: Option<RunId>,
     pub(crate) place: Place,
     pub(crate) driver_call_id: Option<String>,
+    /// How the driver goes on with what was begun before.
+    pub(crate) resume: Resume,
 }
 
 impl CallMeta {
@@ -41,7 +44,8 @@ impl CallMeta {
             attempt: count(meta, ATTEMPT, 1)?.unwrap_or(usual.attempt),
         };
         let driver_call_id = text(meta, CALL)?.map(check_call_id).transpose()?;
-        Ok(Self { run, place, driver_call_id })
+        let resume = text(meta, RESUME)?.map(resume).transpose()?.unwrap_or_default();
+        Ok(Self { run, place, driver_call_id, resume })
     }
 }
 
@@ -63,6 +67,18 @@ fn count(meta: &JsonObject, key: &str, min: u32) -> Result<Option<u32>, ErrorDat
     match count.filter(|count| *count >= min) {
         Some(count) => Ok(Some(count)),
         None => Err(unexpected(key, &format!("an integer from {min} to {}", u32::MAX), value)),
+    }
+}
+
+fn resume(text: &str) -> Result<Resume, ErrorData> {
+    match text {
+        "continue" => Ok(Resume::Continue),
+        "replay" => Ok(Resume::Replay),
+        other => {
+            let message =
+                format!("_meta {RESUME:?}: expected \"continue\" or \"replay\", found {other:?}");
+            Err(ErrorData::invalid_params(message, None))
+        }
     }
 }
 

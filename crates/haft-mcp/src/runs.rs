@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use haft::{Run, RunError, Session};
+use haft::{Resume, Run, RunError, Session};
 use haft_contract::RunId;
 use rmcp::ErrorData;
 
@@ -14,7 +14,7 @@ pub(crate) struct Runs {
     session: Session,
     own: Run,
     // Written by the first call that names a run, read by every call that names one; the lock is held for a look-up.
-    named: Mutex<HashMap<RunId, Run>>,
+    named: Mutex<HashMap<(RunId, Resume), Run>>,
 }
 
 impl Runs {
@@ -22,18 +22,24 @@ impl Runs {
         Self { session, own, named: Mutex::default() }
     }
 
-    /// Returns the run of that name, or the connection's own.
-    pub(crate) fn open(&self, id: Option<RunId>) -> Result<Run, ErrorData> {
-        let Some(id) = id.filter(|id| id != self.own.id()) else { return Ok(self.own.clone()) };
+    /// Returns the run of that name, or the connection's own. A connection that starts a run over does so once: all its
+    /// calls that say so are of one pass.
+    pub(crate) fn open(&self, id: Option<RunId>, resume: Resume) -> Result<Run, ErrorData> {
+        let id = id.unwrap_or_else(|| self.own.id().clone());
+        if id == *self.own.id() && resume == Resume::Continue {
+            return Ok(self.own.clone());
+        }
+        let key = (id, resume);
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        if named.len() >= RUNS_MAX && !named.contains_key(&id) {
+        if named.len() >= RUNS_MAX && !named.contains_key(&key) {
             let message = format!(
                 "this connection has named {RUNS_MAX} runs, which is the limit: use one of them or \
                  open another connection"
             );
             return Err(ErrorData::invalid_params(message, None));
         }
-        Ok(named.entry(id.clone()).or_insert_with(|| self.session.run(id)).clone())
+        let open = || self.session.resume(key.0.clone(), resume);
+        Ok(named.entry(key.clone()).or_insert_with(open).clone())
     }
 }
 
@@ -41,6 +47,7 @@ impl Runs {
 pub(crate) fn run_error(err: &RunError) -> ErrorData {
     match err {
         RunError::Scope(err) => ErrorData::invalid_params(err.to_string(), None),
+        RunError::Diverged(err) => ErrorData::invalid_params(err.to_string(), None),
         err => ErrorData::internal_error(err.to_string(), None),
     }
 }

@@ -26,7 +26,8 @@ pub(crate) struct Binding(String);
 
 impl Binding {
     pub(crate) fn new(tool: &str, input: &Value, run: &str, meta: &CallMeta) -> Self {
-        let CallMeta { run: _, place, driver_call_id } = meta;
+        // How the call is placed was decided when it was first made.
+        let CallMeta { run: _, place, driver_call_id, resume: _ } = meta;
         let place = json!([tool, run, place.node, place.iteration, place.attempt, driver_call_id]);
         // JSON on one line, so the line's end cannot be taken for a part of either half.
         Self(format!("{place}\n{}", canonical_json(input)))

@@ -5,16 +5,19 @@ pub(crate) mod links;
 mod repository;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_contract::{
-    ApplyError, Entry, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
+    ApplyError, Effect, Entry, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
     Precondition, ToolError,
 };
+use haft_journal::Intent;
 use haft_policy::{Grant, PathSubject};
-use haft_sandbox::{Change, Expected, Root, Stamp};
+use haft_sandbox::{Change, ChangeTag, Expected, Root, Stamp};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::effects::FileEffects;
 use crate::roots::{Roots, file_kind, path_error};
 use crate::runtime::Shared;
 use crate::sandbox::Sandbox;
@@ -114,6 +117,27 @@ pub(crate) struct GrantedFs {
     pub(crate) stop: CancellationToken,
     /// What is kept from every call.
     pub(crate) shared: Arc<Shared>,
+    /// The intent to which is added what is about to change; nothing is changed without it.
+    pub(crate) intent: Option<Arc<OpenIntent>>,
+    /// Marks the temporaries of this call.
+    pub(crate) tag: ChangeTag,
+}
+
+/// The intent of a call while the call executes. Whoever changes files locks it to add to it, and who settles the call
+/// takes it out, so that nothing is announced of a call that is over.
+pub(crate) struct OpenIntent {
+    intent: Mutex<Option<Intent>>,
+}
+
+impl OpenIntent {
+    pub(crate) fn new(intent: Intent) -> Self {
+        Self { intent: Mutex::new(Some(intent)) }
+    }
+
+    /// Ends the time in which something can be added to it.
+    pub(crate) fn take(&self) -> Option<Intent> {
+        self.intent.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl GrantedFs {
@@ -134,6 +158,31 @@ impl GrantedFs {
             self.changes_beneath.iter().any(declared)
                 && self.grant.permits_write(&subject)
                 && self.sandbox().check_write(&subject).is_ok()
+        })
+    }
+
+    /// Records what is about to change, so that whoever finds this call unfinished can tell whether it did.
+    fn announce(&self, root: &Root, changes: &[Change], answer: &Value) -> Result<(), ToolError> {
+        let slot = self.intent.as_ref().map(|open| &open.intent);
+        let slot = slot.map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(intent) = slot.as_ref().and_then(|intent| intent.as_ref()) else {
+            let message =
+                "the call is over, or was only a question whether it happened: nothing was changed";
+            return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+        };
+        if intent.call().effect == Effect::Read {
+            // Its row comes when it is over; what a tool does that says it only reads is not undone.
+            return Ok(());
+        }
+        let shown = root.path().to_string_lossy();
+        let effects = FileEffects::of(root, self.tag, changes, answer)
+            .map_err(|err| path_error(&shown, &err))?;
+        // Names that no text can hold leave it at the fact that something was about to change.
+        let details = effects.map_or_else(|| "{}".to_owned(), |effects| effects.to_json());
+        let recorded = wait(self.shared.parts.journal.amend(intent, details));
+        recorded.map_err(|err| {
+            let message = format!("nothing was changed, because it could not be recorded: {err}");
+            ToolError::new(ErrorCode::ToolFailed, message)
         })
     }
 
@@ -185,6 +234,10 @@ impl Fs for GrantedFs {
     }
 
     fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
+        self.apply_answering(changes, &Value::Null)
+    }
+
+    fn apply_answering(&self, changes: Vec<FileChange>, answer: &Value) -> Result<(), ApplyError> {
         let Some(first) = changes.first() else { return Ok(()) };
         if self.stop.is_cancelled() {
             let message = "the call was told to stop, so nothing was changed";
@@ -209,8 +262,28 @@ impl Fs for GrantedFs {
         let _changing = repository::concerns(&changes).then(|| self.territory.roots.changing());
         repository::check(&root, &self.sandbox().protected, &changes)?;
         links::check(&root, &self.sandbox().protected_in(root.path()), &changes)?;
-        root.apply(changes.into_iter().map(sandbox_change).collect())
-            .map_err(|err| apply_error(&err))
+        let changes: Vec<Change> = changes.into_iter().map(sandbox_change).collect();
+        self.announce(&root, &changes, answer)?;
+        root.apply_tagged(self.tag, changes).map_err(|err| apply_error(&err))
+    }
+}
+
+/// Waits for a journal on the thread of a tool that blocks.
+fn wait<T>(answer: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::task::Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut answer = std::pin::pin!(answer);
+    loop {
+        if let std::task::Poll::Ready(answer) = answer.as_mut().poll(&mut context) {
+            return answer;
+        }
+        std::thread::park();
     }
 }
 

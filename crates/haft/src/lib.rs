@@ -5,7 +5,7 @@
 //! pipeline, which is the only way to execute a tool:
 //!
 //! ```text
-//! Call -> validate -> capable -> permit -> watch -> intend -> execute -> truncate -> record -> Envelope
+//! Call -> recall -> validate -> repeat -> capable -> permit -> watch -> probe -> intend -> execute -> truncate -> record -> Envelope
 //! ```
 //!
 #![doc = include_str!("../docs/example.md")]
@@ -14,12 +14,14 @@
 mod ask;
 mod call;
 mod clock;
+mod effects;
 mod explain;
 mod files;
 mod input_schema;
 pub mod limits;
 mod pipeline;
 mod project;
+mod recover;
 mod registry;
 mod roots;
 mod run;
@@ -33,8 +35,9 @@ mod watchdog;
 
 pub use call::{Call, Place};
 pub use explain::{AccessExplanation, Explanation};
-pub use run::{Run, RunError};
-pub use runtime::{Limits, Runtime, RuntimeError, RuntimeParts};
+pub use recover::Recovered;
+pub use run::{Divergence, Resume, RetryWarning, Run, RunError};
+pub use runtime::{Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts};
 pub use sandbox::{Confine, ReadablePlaces, Sandbox};
 pub use session::{Session, SessionOptions};
 

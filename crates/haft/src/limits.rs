@@ -11,6 +11,15 @@ use crate::sandbox::hooks::{CONFIG_BYTES_MAX, DIRECTORIES_MAX};
 use crate::shell::{HINDRANCE_LINES_MAX, PROGRESS_MS, READ_BYTES};
 use crate::watchdog::{ANSWER_BYTES_MAX, COMPLAINT_CHARS_MAX, SHOWN_CHARS_MAX};
 
+/// How long a run stays this process's without a word from it, in milliseconds.
+pub const LEASE_MS: u64 = 30_000;
+/// How often it gives word, in milliseconds.
+pub const LEASE_RENEW_MS: u64 = 8_000;
+/// Calls of earlier attempts that a retry warning lists in full.
+pub const WARNED_CALLS_MAX: u32 = 10;
+/// Calls of earlier attempts among which a repeated one is looked for when repeats are refused or recalled.
+pub const REPEATED_CALLS_MAX: u32 = 10_000;
+
 /// All bounds of the pipeline, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
     Limit::new(
@@ -124,5 +133,33 @@ pub const TABLE: &[Limit] = &[
         "lines",
         "the end of a failed command's output, searched for what the sandbox kept from it",
         "earlier lines are not searched",
+    ),
+    Limit::new(
+        "LEASE_MS",
+        LEASE_MS,
+        "milliseconds",
+        "a run without a word from its owner",
+        "others may take it",
+    ),
+    Limit::new(
+        "LEASE_RENEW_MS",
+        LEASE_RENEW_MS,
+        "milliseconds",
+        "the time between two words from a run's owner",
+        "the next is sent",
+    ),
+    Limit::new(
+        "WARNED_CALLS_MAX",
+        WARNED_CALLS_MAX as u64,
+        "calls",
+        "calls of earlier attempts that a retry warning lists",
+        "the others are counted",
+    ),
+    Limit::new(
+        "REPEATED_CALLS_MAX",
+        REPEATED_CALLS_MAX as u64,
+        "calls",
+        "calls of earlier attempts among which a repeated one is looked for",
+        "a repeat of a later one is not noticed",
     ),
 ];

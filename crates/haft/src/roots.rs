@@ -85,6 +85,11 @@ impl Roots {
         self.places().nth(index).map(|place| &place.root)
     }
 
+    /// Returns all roots.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Root> {
+        self.places().map(|place| &place.root)
+    }
+
     /// Resolves what a tool was given as a path, all symlinks expanded.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
         let (index, place, relative) = self.place_of(path)?;

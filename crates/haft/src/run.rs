@@ -1,33 +1,75 @@
-//! One piece of durable work: the calls that belong together, numbered.
+//! One piece of durable work: the calls that belong together, numbered, and the right to make them.
+
+mod attempts;
+mod lease;
+mod replay;
+mod warning;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{CallKey, Envelope, RunId, Scope, ScopeError};
-use haft_journal::{AttemptState, JournalError, NewRun};
-use tokio::sync::OnceCell;
+use haft_contract::{CallId, CallKey, Envelope, RunId, Scope, ScopeError};
+use haft_journal::{CallQuery, CallRow, JournalError, Lease, NewRun};
 
 use crate::call::{Call, Place};
 use crate::explain::Explanation;
 use crate::pipeline;
 use crate::session::SessionState;
+pub(crate) use attempts::{Attempt, Attempts, DriverId, Numbered};
+use replay::Cursor;
+pub use warning::RetryWarning;
 
 /// haft cannot say what happened. What a tool did, or was not allowed to do, is never this but an [`Envelope`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The journal failed. If the call's effect was begun, its intent is in the journal.
+    /// The journal failed, or somebody else has the run. If the call's effect was begun, its intent is in the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The call's place in the run is not valid.
     #[error(transparent)]
     Scope(#[from] ScopeError),
+    /// The driver calls something else than it did before.
+    #[error(transparent)]
+    Diverged(#[from] Box<Divergence>),
     /// haft itself panicked over the call, which is a bug. If the call's effect was begun, its intent is in the journal.
     #[error("haft panicked over this call, which is a bug; see its row in the journal")]
     Panicked,
     /// The process is shutting down.
     #[error("the runtime was shut down before the call ended; see its row in the journal")]
     ShutDown,
+}
+
+/// A call came again under its old name, or in its old place, and is another one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the run has diverged: call {call} was recorded as {recorded_tool} {recorded_input} and came again as {tool} {input}; \
+     nothing was executed: make the call that was recorded, or begin another attempt"
+)]
+pub struct Divergence {
+    /// The recorded call.
+    pub call: CallId,
+    /// The tool that was recorded.
+    pub recorded_tool: String,
+    /// The input that was recorded, its bodies as digests.
+    pub recorded_input: String,
+    /// The tool that was called now.
+    pub tool: String,
+    /// The input that came now, in the same form.
+    pub input: String,
+}
+
+/// How a driver goes on with an attempt that was begun before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Resume {
+    /// It kept a transcript and goes on after it: its calls are new ones.
+    #[default]
+    Continue,
+    /// It starts over: calls that were made before are recalled in whatever order they come, refusals too.
+    Replay,
+    /// It starts over, and each node makes one call: what was refused is judged anew, and another call than the
+    /// recorded one is a divergence.
+    Rejudge,
 }
 
 /// A run that calls are made in. Cloning is cheap.
@@ -40,35 +82,45 @@ pub(crate) struct RunState {
     pub(crate) session: Arc<SessionState>,
     id: RunId,
     attempts: Arc<Attempts>,
+    pub(crate) resume: Resume,
+    // Where a driver that starts over has got to, for each attempt; whoever makes a call takes the lock to find it.
+    cursors: Mutex<HashMap<Scope, Arc<Cursor>>>,
 }
 
-/// The attempts of one run, shared by all who make calls in it.
-#[derive(Default)]
-pub(crate) struct Attempts {
-    // Each attempt's counters, loaded from the journal at its first call. Whoever makes a call takes the lock to find
-    // its attempt; counting happens under the attempt's own lock. A channel to one counting task would cost every call
-    // a switch between tasks.
-    by_scope: Mutex<HashMap<Scope, Arc<Attempt>>>,
-    /// Set once the journal knows of the run.
-    begun: OnceCell<()>,
+/// A call that is about to be placed.
+pub(crate) struct Placing<'a> {
+    pub(crate) scope: &'a Scope,
+    pub(crate) first_key: CallKey,
+    pub(crate) driver_call_id: Option<&'a str>,
+    pub(crate) tool: &'a str,
+    pub(crate) input: &'a str,
 }
 
-#[derive(Default)]
-struct Attempt {
-    counters: OnceCell<Mutex<AttemptState>>,
+/// Where a call stands.
+pub(crate) struct Placed {
+    pub(crate) attempt: Arc<Attempt>,
+    pub(crate) epoch: u64,
+    pub(crate) standing: Standing,
+    /// Keeps a second call of the same name waiting outside until this one is done.
+    pub(crate) driver_id: Option<DriverId>,
 }
 
-/// What the attempt says of one call: its number, and how often this very call was made before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Numbered {
-    pub(crate) seq: u32,
-    pub(crate) occurrence: u32,
+/// Whether a call was made before.
+pub(crate) enum Standing {
+    New(Numbered),
+    Recorded {
+        row: Box<CallRow>,
+        occurrence: u32,
+    },
+    /// A call of the same name is on its way.
+    UnderWay,
 }
 
 impl Run {
-    pub(crate) fn new(session: Arc<SessionState>, id: RunId) -> Self {
+    pub(crate) fn new(session: Arc<SessionState>, id: RunId, resume: Resume) -> Self {
         let attempts = session.shared.attempts_of(&id);
-        Self { state: Arc::new(RunState { session, id, attempts }) }
+        let cursors = Mutex::default();
+        Self { state: Arc::new(RunState { session, id, attempts, resume, cursors }) }
     }
 
     /// Returns the run's id.
@@ -89,9 +141,15 @@ impl Run {
             Err(if err.is_panic() { RunError::Panicked } else { RunError::ShutDown })
         })
     }
-}
 
-impl Run {
+    /// Returns what whoever makes the calls of this attempt has to know first: which effects of earlier attempts may
+    /// already have happened. `None` if there are none, which is always so in a first attempt.
+    pub async fn retry_warning(&self, place: &Place) -> Result<Option<RetryWarning>, RunError> {
+        let scope = self.state.scope(place)?;
+        let journal = &self.state.session.shared.parts.journal;
+        Ok(warning::of_attempt(&**journal, &scope).await?)
+    }
+
     /// Says what would become of a call, without executing or recording it.
     pub(crate) async fn rehearse(&self, call: Call) -> Result<Explanation, RunError> {
         pipeline::rehearse(call, &self.state).await
@@ -110,35 +168,122 @@ impl RunState {
         .checked()
     }
 
-    async fn begin(&self) -> Result<(), JournalError> {
+    fn new_run(&self) -> NewRun {
         let parts = &self.session.shared.parts;
-        let run = NewRun {
+        NewRun {
             id: self.id.clone(),
             front_end: self.session.front_end.clone(),
             root: parts.roots.workspace().to_string_lossy().into_owned(),
             started_at_ms: parts.clock.now_ms(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        parts.journal.begin_run(run).await
+            settings: parts.settings.clone(),
+        }
     }
 
-    /// Numbers a call of `scope` whose first key is `key`.
-    pub(crate) async fn number(&self, scope: &Scope, key: CallKey) -> Result<Numbered, RunError> {
-        self.attempts.begun.get_or_try_init(|| self.begin()).await?;
-        let attempt = {
-            let mut attempts =
-                self.attempts.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(attempts.entry(scope.clone()).or_default())
-        };
+    async fn lease(&self) -> Result<Lease, JournalError> {
+        self.attempts.lease(&self.session.shared, || self.new_run()).await
+    }
+
+    /// Finds out whether a call was made before, and numbers it if it was not.
+    pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<Placed, RunError> {
+        let epoch = self.lease().await?.epoch;
         let journal = &self.session.shared.parts.journal;
-        let load = || async { journal.attempt(scope).await.map(Mutex::new) };
-        let counters = attempt.counters.get_or_try_init(load).await?;
-        let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
-        counters.last_seq += 1;
-        let seq = counters.last_seq;
-        let made = counters.occurrences.entry(key.to_string()).or_default();
-        let occurrence = *made;
-        *made += 1;
-        Ok(Numbered { seq, occurrence })
+        let attempt = self.attempts.attempt(&**journal, placing.scope).await?;
+        let driver_id = match placing.driver_call_id {
+            None => None,
+            Some(id) => match attempt.claim(id) {
+                Some(claimed) => Some(claimed),
+                None => {
+                    let standing = Standing::UnderWay;
+                    return Ok(Placed { attempt, epoch, standing, driver_id: None });
+                }
+            },
+        };
+        let standing = self.standing(placing, &attempt).await?;
+        Ok(Placed { attempt, epoch, standing, driver_id })
+    }
+
+    async fn standing(
+        &self,
+        placing: &Placing<'_>,
+        attempt: &Attempt,
+    ) -> Result<Standing, RunError> {
+        let cursor = match self.resume {
+            Resume::Continue => None,
+            Resume::Replay | Resume::Rejudge => Some(self.cursor(placing.scope).await?),
+        };
+        if let Some(row) = self.named(placing).await? {
+            let occurrence = cursor.map_or(0, |cursor| cursor.next(placing.first_key));
+            return Ok(Standing::Recorded { row: Box::new(row), occurrence });
+        }
+        let Some(cursor) = cursor else {
+            return Ok(Standing::New(attempt.number(placing.first_key)));
+        };
+        let occurrence = cursor.next(placing.first_key);
+        let recorded = match cursor.recorded(placing.first_key.occurrence(occurrence)) {
+            Some(seq) => Some(self.row(placing.scope, seq).await?),
+            None => None,
+        };
+        match (recorded, self.resume) {
+            (Some(row), _) => Ok(Standing::Recorded { row: Box::new(row), occurrence }),
+            (None, Resume::Rejudge) if cursor.last_seq() > 0 => {
+                let row = self.row(placing.scope, cursor.last_seq()).await?;
+                Err(divergence(row, placing).into())
+            }
+            (None, Resume::Continue | Resume::Replay | Resume::Rejudge) => {
+                Ok(Standing::New(attempt.number_as(placing.first_key, occurrence)))
+            }
+        }
+    }
+
+    /// Returns the call of the attempt that has the name which the driver gave.
+    async fn named(&self, placing: &Placing<'_>) -> Result<Option<CallRow>, RunError> {
+        let Some(id) = placing.driver_call_id else { return Ok(None) };
+        let journal = &self.session.shared.parts.journal;
+        match journal.by_driver_id(placing.scope, id).await? {
+            Some(row) if row.first_key != placing.first_key.to_string() => {
+                Err(divergence(row, placing).into())
+            }
+            row => Ok(row),
+        }
+    }
+
+    async fn row(&self, scope: &Scope, seq: u32) -> Result<CallRow, RunError> {
+        let call = CallId { scope: scope.clone(), seq };
+        let journal = &self.session.shared.parts.journal;
+        let mut rows = journal.calls(CallQuery::of_call(call.clone())).await?;
+        rows.pop().ok_or_else(|| JournalError::UnknownCall { call }.into())
+    }
+
+    async fn cursor(&self, scope: &Scope) -> Result<Arc<Cursor>, JournalError> {
+        let known = |cursors: &HashMap<Scope, Arc<Cursor>>| cursors.get(scope).map(Arc::clone);
+        if let Some(cursor) = known(&self.cursors.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(cursor);
+        }
+        let journal = &self.session.shared.parts.journal;
+        let loaded = Arc::new(Cursor::new(journal.recorded(scope).await?));
+        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever came first while this was loading has begun to count.
+        Ok(Arc::clone(cursors.entry(scope.clone()).or_insert(loaded)))
+    }
+}
+
+fn divergence(row: CallRow, placing: &Placing<'_>) -> Box<Divergence> {
+    Box::new(Divergence {
+        call: row.id(),
+        recorded_tool: row.tool,
+        recorded_input: shortened(&row.input),
+        tool: placing.tool.to_owned(),
+        input: shortened(placing.input),
+    })
+}
+
+/// Characters of an input that a message shows.
+const SHOWN_INPUT_CHARS: usize = 500;
+
+fn shortened(input: &str) -> String {
+    match input.char_indices().nth(SHOWN_INPUT_CHARS) {
+        Some((end, _)) => format!("{}…", &input[..end]),
+        None => input.to_owned(),
     }
 }

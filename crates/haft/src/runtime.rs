@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_contract::{Contract, RequirementSet, RunId, ScopeError, ToolId, Variables};
-use haft_journal::Journal;
+use haft_journal::{Journal, JournalError, Owner};
 use haft_policy::{
     Canonical, Capabilities, Conditions, NetworkGuard, PathSubject, PatternError, Rule, RuleErrors,
     RuleScope,
@@ -17,6 +17,7 @@ use tokio::sync::OnceCell;
 
 use crate::clock::Clock;
 use crate::project::{ProjectAdditions, ProjectRules};
+use crate::recover::{self, Recovered};
 use crate::registry::Registry;
 use crate::roots::Roots;
 use crate::run::Attempts;
@@ -60,6 +61,26 @@ pub struct RuntimeParts {
     pub sidecars: PathBuf,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// This process, as other processes find it in the journal.
+    pub owner: Owner,
+    /// Says of another process that it is gone for certain; whoever cannot know says no.
+    pub is_gone: Arc<dyn Fn(&Owner) -> bool + Send + Sync>,
+    /// What is done about a `once` call that an earlier attempt made as well.
+    pub on_repeat: OnRepeat,
+    /// What the operator chose that a reader of a run must know, as a JSON object; recorded with every run.
+    pub settings: String,
+}
+
+/// What is done about a `once` call that an earlier attempt made as well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnRepeat {
+    /// The driver is told what earlier attempts did, and the call executes.
+    #[default]
+    Warn,
+    /// The call is refused.
+    Refuse,
+    /// The earlier answer is the answer.
+    Recall,
 }
 
 /// Bounds of every call.
@@ -118,6 +139,8 @@ pub(crate) struct Shared {
     // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
     // not give two calls one number. Written when a run is begun or gone on with.
     attempts: Mutex<HashMap<RunId, Weak<Attempts>>>,
+    // Held while a run is taken or given back, so that the two never cross: both wait for the journal meanwhile.
+    pub(crate) opening: tokio::sync::Mutex<()>,
 }
 
 impl Shared {
@@ -164,6 +187,15 @@ impl Shared {
         counters
     }
 
+    /// Returns the runs that somebody in this process makes calls in.
+    pub(crate) fn live_attempts(&self) -> Vec<(RunId, Arc<Attempts>)> {
+        let attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = |(run, attempts): (&RunId, &Weak<Attempts>)| {
+            attempts.upgrade().map(|attempts| (run.clone(), attempts))
+        };
+        attempts.iter().filter_map(live).collect()
+    }
+
     /// Returns what the tool itself requires; what other tools require is none of its business.
     pub(crate) fn capabilities_of(
         &self,
@@ -204,6 +236,7 @@ impl Runtime {
             conditions: OnceCell::new(),
             own,
             attempts: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -221,6 +254,18 @@ impl Runtime {
     /// Returns the directories that calls may reach.
     pub fn roots(&self) -> &Roots {
         &self.shared.parts.roots
+    }
+
+    /// Takes the runs of processes that are gone: what they left open is in doubt from then on, but for changes of
+    /// files, of which the files tell whether they happened. Front ends do this when they start.
+    pub async fn recover(&self) -> Result<Recovered, JournalError> {
+        recover::recover(&self.shared).await
+    }
+
+    /// Gives back the runs that this process has, so that others can go on with them at once. Front ends do this when
+    /// they end; without it, others wait until they know that this process is gone.
+    pub async fn shut_down(&self) {
+        self.shared.give_back_all().await;
     }
 
     /// Opens a session for one front end.

@@ -13,7 +13,7 @@ use crate::ask::{Asker, Headless};
 use crate::call::Call;
 use crate::explain::Explanation;
 use crate::files::Territory;
-use crate::run::{Run, RunError};
+use crate::run::{Resume, Run, RunError};
 use crate::runtime::{RuntimeError, Shared};
 use crate::sidecar::Sidecars;
 use rules::SessionRules;
@@ -30,6 +30,9 @@ pub struct SessionOptions {
     pub rules: Vec<Rule>,
     /// Asks the person behind the front end.
     pub asker: Arc<dyn Asker>,
+    /// Whether the first `once` call of a retry whose tool an earlier attempt called is held back once, with a warning
+    /// in place of its answer. For front ends that have no other way to warn before it happens.
+    pub holds_repeats_back: bool,
 }
 
 impl SessionOptions {
@@ -40,6 +43,7 @@ impl SessionOptions {
             front_end: front_end.into(),
             rules: Vec::new(),
             asker: Arc::new(Headless),
+            holds_repeats_back: false,
         }
     }
 }
@@ -60,6 +64,7 @@ pub(crate) struct SessionState {
     // question waits for it.
     asking: tokio::sync::Mutex<()>,
     pub(crate) asker: Arc<dyn Asker>,
+    pub(crate) holds_repeats_back: bool,
     pub(crate) todos: Arc<SessionTodos>,
     pub(crate) sidecars: Arc<Sidecars>,
     pub(crate) territory: Territory,
@@ -82,6 +87,7 @@ impl Session {
             rules,
             asking: tokio::sync::Mutex::default(),
             asker: options.asker,
+            holds_repeats_back: options.holds_repeats_back,
             todos: Arc::default(),
             sidecars,
             territory,
@@ -91,7 +97,12 @@ impl Session {
 
     /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on.
     pub fn run(&self, id: RunId) -> Run {
-        Run::new(Arc::clone(&self.state), id)
+        self.resume(id, Resume::Continue)
+    }
+
+    /// Returns the run `id`, to go on with it as `resume` says. Each handle that starts over has a pass of its own.
+    pub fn resume(&self, id: RunId, resume: Resume) -> Run {
+        Run::new(Arc::clone(&self.state), id, resume)
     }
 
     /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is

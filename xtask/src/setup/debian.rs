@@ -1,6 +1,7 @@
 //! Programs from Debian's packages: the machine's own where it has them, installed as root, and else unpacked below
 //! `target` without being installed, which needs no rights. Debian keeps one version of a package, so none is pinned.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,13 +40,22 @@ pub(super) fn ensure(program: &DebianProgram, dir: &Path) -> anyhow::Result<Path
     Ok(wrapper)
 }
 
-/// Fetches the packages and unpacks them into `dir`.
+/// Fetches the packages of a program, unpacks them into `dir` and makes it runnable there.
 fn unpack(program: &DebianProgram, dir: &Path, wrapper: &Path) -> anyhow::Result<()> {
-    eprintln!("set-up: unpacking {} in {}", program.packages.join(" "), dir.display());
+    extract(program.packages, dir)?;
+    wrap(&dir.join("usr/bin").join(program.name), dir, wrapper)?;
+    if !succeeds(Command::new(wrapper).arg("--version")) {
+        bail!("{} was unpacked and does not run; install it", program.name);
+    }
+    Ok(())
+}
+
+/// Fetches packages and unpacks them into `dir`, which is emptied first.
+pub(super) fn extract<P: AsRef<OsStr>>(packages: &[P], dir: &Path) -> anyhow::Result<()> {
+    let names: Vec<_> = packages.iter().map(|name| name.as_ref().to_string_lossy()).collect();
+    eprintln!("set-up: unpacking {} in {}", names.join(" "), dir.display());
     super::start_afresh(dir)?;
-    run_program(
-        Command::new("apt-get").args(["-qq", "download"]).args(program.packages).current_dir(dir),
-    )?;
+    run_program(Command::new("apt-get").args(["-qq", "download"]).args(packages).current_dir(dir))?;
     let entries =
         std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     for entry in entries {
@@ -54,9 +64,14 @@ fn unpack(program: &DebianProgram, dir: &Path, wrapper: &Path) -> anyhow::Result
             run_program(Command::new("dpkg-deb").arg("--extract").arg(&path).arg(dir))?;
         }
     }
-    let bin = dir.join("bin");
+    Ok(())
+}
+
+/// Writes a script that runs a program with the libraries that were unpacked beside it.
+pub(super) fn wrap(program: &Path, dir: &Path, wrapper: &Path) -> anyhow::Result<()> {
     // Debian's own `bin` in the packages, if any, is `usr/bin`; this one is ours.
-    std::fs::create_dir_all(&bin).with_context(|| format!("cannot create {}", bin.display()))?;
+    let bin = wrapper.parent().unwrap_or(dir);
+    std::fs::create_dir_all(bin).with_context(|| format!("cannot create {}", bin.display()))?;
     let libraries = capture(Command::new("dpkg-architecture").arg("-qDEB_HOST_MULTIARCH"))
         .map_or_else(
             |_| format!("{}-linux-gnu", std::env::consts::ARCH),
@@ -65,15 +80,11 @@ fn unpack(program: &DebianProgram, dir: &Path, wrapper: &Path) -> anyhow::Result
     let script = format!(
         "#!/bin/sh\nLD_LIBRARY_PATH={library} exec {program} \"$@\"\n",
         library = quoted(&dir.join("usr/lib").join(libraries)),
-        program = quoted(&dir.join("usr/bin").join(program.name)),
+        program = quoted(program),
     );
     std::fs::write(wrapper, script)
         .with_context(|| format!("cannot write {}", wrapper.display()))?;
-    run_program(Command::new("chmod").arg("+x").arg(wrapper))?;
-    if !succeeds(Command::new(wrapper).arg("--version")) {
-        bail!("{} was unpacked and does not run; install it", program.name);
-    }
-    Ok(())
+    run_program(Command::new("chmod").arg("+x").arg(wrapper))
 }
 
 fn quoted(path: &Path) -> String {

@@ -64,6 +64,7 @@ pub(crate) async fn run(
     };
     let settings = settings::resolve(setting_args, state)?;
     let runtime = compose::runtime(setting_args, &settings, state)?;
+    compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "cli")?;
     let call = Call {
         place: Place { node: args.node.clone(), iteration: args.iteration, attempt: args.attempt },
@@ -73,7 +74,9 @@ pub(crate) async fn run(
     };
     // The sidecar is all that is left of a long output; old ones are swept away by later commands.
     session.keep_outputs();
-    let envelope = session.run(run_id).call(call).await?;
+    let envelope = session.run(run_id).call(call).await;
+    runtime.shut_down().await;
+    let envelope = envelope?;
     print(&args, &envelope, setting_args.json)?;
     Ok(Status::of_envelope(&envelope))
 }

@@ -16,6 +16,7 @@ use crate::{compose, id, output, settings, signals};
 pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
     let runtime = compose::runtime(setting_args, &settings, state)?;
+    compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "mcp")?;
     let run = session.run(compose::new_run()?);
     let shutdown = signals::stop_token()?;
@@ -23,12 +24,14 @@ pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Sta
         output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");
     }
     let server = Server {
-        runtime,
+        runtime: runtime.clone(),
         session,
         run,
         clock: Arc::new(SystemClock),
         state_key: id::random_bytes()?,
     };
-    serve_stdio(server, shutdown).await.map_err(CommandError::failed)?;
+    let served = serve_stdio(server, shutdown).await.map_err(CommandError::failed);
+    runtime.shut_down().await;
+    served?;
     Ok(Status::Done)
 }

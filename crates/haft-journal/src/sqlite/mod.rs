@@ -1,11 +1,15 @@
 //! The journal in an SQLite file: one thread owns the only connection that writes, another the one that reads. Several
-//! processes may have the same file open; who owns a run is not decided here.
+//! processes may have the same file open; who has a run is in the file, so that they agree.
 
 mod failure;
+mod job;
+mod lease;
 mod open;
 mod reader;
+mod record;
 mod schema;
-mod statement;
+mod transaction;
+mod upkeep;
 mod worker;
 mod writer;
 
@@ -16,18 +20,22 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_contract::{BoxFuture, Scope};
+use haft_contract::{CallId, RunId, Scope};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Firmness};
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX};
 use crate::{
-    AttemptState, CallQuery, CallRow, Intent, Journal, JournalError, NewRun, Outcome, PlannedCall,
-    RunQuery, RunRow,
+    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
+    Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
+use job::{Applied, Job, job};
+use transaction::Writing;
+use upkeep::{Candidate, Removal};
 use worker::Worker;
-use writer::{Request, Writer};
+use writer::Writer;
 
 /// A journal in an SQLite file.
 ///
@@ -36,7 +44,7 @@ pub struct SqliteJournal {
     path: PathBuf,
     // Dropped in this order: SQLite tidies up when the last connection closes, which is to be one that can write.
     reader: Worker<Query>,
-    writer: Worker<Request>,
+    writer: Worker<Box<dyn Job>>,
 }
 
 type Query = Box<dyn FnOnce(&Connection) + Send>;
@@ -58,18 +66,40 @@ impl SqliteJournal {
             answer(&connection, queries);
         })
         .map_err(no_thread)?;
-        let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, |requests| {
-            writer.run(requests);
+        let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, |jobs| {
+            writer.run(jobs);
         })
         .map_err(no_thread)?;
         Ok(Self { path, reader, writer })
     }
 
-    async fn write(&self, entry: Entry) -> Result<(), JournalError> {
-        let (reply, answer) = oneshot::channel();
+    async fn write<T, F>(&self, firmness: Firmness, write: F) -> Result<T, JournalError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Writing<'_>) -> Applied<T> + Send + 'static,
+    {
+        let (job, answer) = job(firmness, write);
         let stopped = || JournalError::Stopped { path: self.path.clone() };
-        self.writer.send(Request { entry, reply }).await.ok_or_else(stopped)?;
+        self.writer.send(job).await.ok_or_else(stopped)?;
         answer.await.map_err(|_| stopped())?
+    }
+
+    async fn record(&self, entry: Entry) -> Result<(), JournalError> {
+        self.write(entry.firmness(), move |tx| record::record(tx, &entry)).await
+    }
+
+    /// Removes a run, in as many commits as it takes; `None` if it is in use again.
+    async fn remove(&self, candidate: Candidate) -> Result<Option<u64>, JournalError> {
+        let mut calls = 0;
+        loop {
+            let candidate = candidate.clone();
+            let part = move |tx: &mut Writing<'_>| upkeep::remove(tx, &candidate);
+            match self.write(Firmness::Process, part).await? {
+                Removal::Begun(count) => calls += count,
+                Removal::Done(count) => return Ok(Some(calls + count)),
+                Removal::Kept => return Ok(None),
+            }
+        }
     }
 
     async fn read<T, F>(&self, query: F) -> Result<T, JournalError>
@@ -100,42 +130,115 @@ impl fmt::Debug for SqliteJournal {
 }
 
 impl Journal for SqliteJournal {
-    fn begin_run(&self, run: NewRun) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(self.write(Entry::Run(run)))
+    fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease> {
+        let open = move |tx: &mut Writing<'_>| lease::open(tx, &run, &claim);
+        Box::pin(self.write(Firmness::Process, open))
     }
 
-    fn attempt(&self, scope: &Scope) -> BoxFuture<'_, Result<AttemptState, JournalError>> {
+    fn renew(&self, lease: Lease, claim: Claim) -> Answer<'_, ()> {
+        let renew = move |tx: &mut Writing<'_>| lease::renew(tx, &lease, &claim);
+        Box::pin(self.write(Firmness::Process, renew))
+    }
+
+    fn close_run(&self, lease: Lease) -> Answer<'_, ()> {
+        Box::pin(self.write(Firmness::Process, move |tx| lease::close(tx, &lease)))
+    }
+
+    fn holders(&self) -> Answer<'_, Vec<Holder>> {
+        Box::pin(self.read(lease::holders))
+    }
+
+    fn abandon(&self, holder: Holder) -> Answer<'_, Vec<CallId>> {
+        Box::pin(self.write(Firmness::Power, move |tx| lease::abandon(tx, &holder)))
+    }
+
+    fn attempt(&self, scope: &Scope) -> Answer<'_, AttemptState> {
         let scope = scope.clone();
         Box::pin(self.read(move |db| reader::attempt(db, &scope)))
     }
 
-    fn intend(&self, call: PlannedCall) -> BoxFuture<'_, Result<Intent, JournalError>> {
+    fn recorded(&self, scope: &Scope) -> Answer<'_, Vec<RecordedCall>> {
+        let scope = scope.clone();
+        Box::pin(self.read(move |db| reader::recorded(db, &scope)))
+    }
+
+    fn by_driver_id(&self, scope: &Scope, driver_call_id: &str) -> Answer<'_, Option<CallRow>> {
+        let (scope, driver_call_id) = (scope.clone(), driver_call_id.to_owned());
+        Box::pin(self.read(move |db| reader::by_driver_id(db, &scope, &driver_call_id)))
+    }
+
+    fn earlier_effects(&self, scope: &Scope, calls_max: u32) -> Answer<'_, EarlierEffects> {
+        let scope = scope.clone();
+        Box::pin(self.read(move |db| reader::earlier_effects(db, &scope, calls_max)))
+    }
+
+    fn intend(&self, call: PlannedCall) -> Answer<'_, Intent> {
         Box::pin(async move {
             let call = Arc::new(call);
             if let Some(entry) = Entry::intend(&call) {
-                self.write(entry).await?;
+                self.record(entry).await?;
             }
             Ok(Intent::new(call))
         })
     }
 
-    fn settle(&self, intent: Intent, outcome: Outcome) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move { self.write(Entry::settle(intent, outcome)?).await })
+    fn amend(&self, intent: &Intent, details: String) -> Answer<'_, ()> {
+        let entry = Entry::amend(intent, details);
+        Box::pin(async move { self.record(entry?).await })
     }
 
-    fn refuse(
-        &self,
-        call: PlannedCall,
-        outcome: Outcome,
-    ) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move { self.write(Entry::refuse(call, outcome)?).await })
+    fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()> {
+        Box::pin(async move { self.record(Entry::settle(intent, &outcome)?).await })
     }
 
-    fn calls(&self, query: CallQuery) -> BoxFuture<'_, Result<Vec<CallRow>, JournalError>> {
+    fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()> {
+        Box::pin(async move { self.record(Entry::refuse(call, &outcome)?).await })
+    }
+
+    fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow> {
+        Box::pin(self.write(Firmness::Power, move |tx| record::resolve(tx, &settlement)))
+    }
+
+    fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
+        Box::pin(self.write(Firmness::Process, move |tx| record::note_snapshot(tx, &note)))
+    }
+
+    fn snapshots(&self, run: &RunId, call: Option<&CallId>) -> Answer<'_, Vec<SnapshotNote>> {
+        let (run, call) = (run.clone(), call.cloned());
+        Box::pin(self.read(move |db| match call {
+            Some(call) => reader::snapshots_of_call(db, &call),
+            None => reader::snapshots_of_run(db, &run),
+        }))
+    }
+
+    fn late_outcomes(&self, run: &RunId) -> Answer<'_, Vec<LateOutcome>> {
+        let run = run.clone();
+        Box::pin(self.read(move |db| reader::late_outcomes(db, &run)))
+    }
+
+    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<CallRow>> {
         Box::pin(self.read(move |db| reader::calls(db, &query)))
     }
 
-    fn runs(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunRow>, JournalError>> {
+    fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>> {
         Box::pin(self.read(move |db| reader::runs(db, &query)))
+    }
+
+    fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
+        Box::pin(async move {
+            let mut pruned = Pruned::default();
+            for candidate in self.read(move |db| upkeep::candidates(db, retention)).await? {
+                let run = candidate.run.clone();
+                if let Some(calls) = self.remove(candidate).await? {
+                    pruned.runs.push(run);
+                    pruned.calls += calls;
+                }
+            }
+            Ok(pruned)
+        })
+    }
+
+    fn verify(&self) -> Answer<'_, Vec<Finding>> {
+        Box::pin(self.read(upkeep::verify))
     }
 }

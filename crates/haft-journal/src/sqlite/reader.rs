@@ -1,27 +1,57 @@
 //! The queries: how rows are found and read back. What they find may have been changed by others, so a row that makes no
 //! sense is an error, never a panic.
 
-use haft_contract::{Effect, RunId, Scope};
-use rusqlite::types::{Type, Value};
-use rusqlite::{Connection, Row, params, params_from_iter};
+use haft_contract::{CallId, Effect, RunId, Scope};
+use rusqlite::types::{Type, Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::lease;
 use crate::row::collect_rows;
-use crate::{AttemptState, CallOrder, CallQuery, CallRow, RunQuery, RunRow, Status};
+use crate::{
+    AttemptState, CallOrder, CallQuery, CallRow, EarlierEffect, EarlierEffects, LateOutcome,
+    RecordedCall, RunQuery, RunRow, SettledBy, SnapshotNote, Status, Verdict,
+};
 
 pub(super) const ATTEMPT: &str = "\
-SELECT first_key, count(*), max(seq) FROM calls \
+SELECT first_key, count(DISTINCT call_key), max(seq) FROM calls \
 WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 GROUP BY first_key";
+
+pub(super) const RECORDED: &str = "\
+SELECT seq, call_key, effect, status, verdict FROM calls \
+WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 ORDER BY seq";
+
+pub(super) const EARLIER: &str = "\
+SELECT tool, attempt, seq, status, call_key, verdict FROM calls \
+WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt < ?4 AND effect = 'once' AND status <> 'refused' \
+ORDER BY attempt, seq";
+
+pub(super) const SNAPSHOTS_OF_RUN: &str = "\
+SELECT run, node, iteration, attempt, seq, root, before, after, note, taken_at_ms FROM snapshots \
+WHERE run = ?1 ORDER BY number";
+
+pub(super) const SNAPSHOTS_OF_CALL: &str = "\
+SELECT run, node, iteration, attempt, seq, root, before, after, note, taken_at_ms FROM snapshots \
+WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 AND seq = ?5 ORDER BY number";
+
+pub(super) const LATE_OUTCOMES: &str = "\
+SELECT run, node, iteration, attempt, seq, tool, epoch, status, envelope, finished_at_ms FROM late_outcomes \
+WHERE run = ?1 ORDER BY number";
+
+pub(super) const EVERY_LATE_OUTCOME: &str = "\
+SELECT run, node, iteration, attempt, seq, tool, epoch, status, envelope, finished_at_ms FROM late_outcomes \
+ORDER BY number";
 
 const CALL_COLUMNS: &str = "\
 change, run, node, iteration, attempt, seq, tool, effect, status, started_at_ms, finished_at_ms, \
-first_key, call_key, driver_call_id, input, accesses, envelope";
+first_key, call_key, driver_call_id, input, accesses, envelope, epoch, details, verdict, settled_by";
 
 /// The counts are made when they are asked for: keeping them would cost every call a write for the sake of a list
 /// that is looked at now and then. The runs are picked first, so that only their calls are counted.
 const RUN_COLUMNS: &str = "\
 run.id, run.front_end, run.root, run.version, run.started_at_ms, max(call.started_at_ms), count(call.change), \
 count(*) FILTER (WHERE call.status = 'failed'), count(*) FILTER (WHERE call.status = 'refused'), \
-count(*) FILTER (WHERE call.status = 'intended'), count(*) FILTER (WHERE call.status = 'unknown')";
+count(*) FILTER (WHERE call.status = 'intended'), count(*) FILTER (WHERE call.status = 'unknown'), run.settings, \
+run.id, run.epoch, run.owner_id, run.owner_place, run.held_since_ms, run.lease_expires_at_ms";
 
 /// Returns how far an attempt has come.
 pub(super) fn attempt(db: &Connection, scope: &Scope) -> rusqlite::Result<AttemptState> {
@@ -34,6 +64,88 @@ pub(super) fn attempt(db: &Connection, scope: &Scope) -> rusqlite::Result<Attemp
         state.last_seq = state.last_seq.max(row.get(2)?);
     }
     Ok(state)
+}
+
+/// Returns all calls of an attempt in short.
+pub(super) fn recorded(db: &Connection, scope: &Scope) -> rusqlite::Result<Vec<RecordedCall>> {
+    let Scope { run, node, iteration, attempt } = scope;
+    let mut statement = db.prepare_cached(RECORDED)?;
+    let rows = statement.query_map(params![run.as_str(), node, iteration, attempt], |row| {
+        Ok(RecordedCall {
+            seq: number(row, 0)?,
+            call_key: row.get(1)?,
+            effect: word(row, 2, parse_effect)?,
+            status: word(row, 3, parse_status)?,
+            verdict: optional_word(row, 4, parse_verdict)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// Returns the latest call of an attempt that its driver named so.
+pub(super) fn by_driver_id(
+    db: &Connection,
+    scope: &Scope,
+    driver_call_id: &str,
+) -> rusqlite::Result<Option<CallRow>> {
+    let Scope { run, node, iteration, attempt } = scope;
+    let parameters = params![run.as_str(), driver_call_id, node, iteration, attempt];
+    db.prepare_cached(&by_driver_statement())?.query_row(parameters, call_row).optional()
+}
+
+/// Returns the text of the query for a call that its driver named.
+pub(super) fn by_driver_statement() -> String {
+    format!(
+        "SELECT {CALL_COLUMNS} FROM calls INDEXED BY calls_by_driver WHERE run = ?1 AND driver_call_id = ?2 \
+         AND node = ?3 AND iteration = ?4 AND attempt = ?5 ORDER BY seq DESC LIMIT 1"
+    )
+}
+
+/// Returns what earlier attempts did that is not safe to repeat.
+pub(super) fn earlier_effects(
+    db: &Connection,
+    scope: &Scope,
+    calls_max: u32,
+) -> rusqlite::Result<EarlierEffects> {
+    let Scope { run, node, iteration, attempt } = scope;
+    let mut statement = db.prepare_cached(EARLIER)?;
+    let rows = statement.query_map(params![run.as_str(), node, iteration, attempt], |row| {
+        Ok(EarlierEffect {
+            tool: row.get(0)?,
+            attempt: number(row, 1)?,
+            seq: number(row, 2)?,
+            status: word(row, 3, parse_status)?,
+            call_key: row.get(4)?,
+            verdict: optional_word(row, 5, parse_verdict)?,
+        })
+    })?;
+    EarlierEffects::collect(rows, calls_max)
+}
+
+/// Returns the snapshots of a run.
+pub(super) fn snapshots_of_run(
+    db: &Connection,
+    run: &RunId,
+) -> rusqlite::Result<Vec<SnapshotNote>> {
+    let mut statement = db.prepare_cached(SNAPSHOTS_OF_RUN)?;
+    statement.query_map([run.as_str()], snapshot_row)?.collect()
+}
+
+/// Returns the snapshots of a call.
+pub(super) fn snapshots_of_call(
+    db: &Connection,
+    call: &CallId,
+) -> rusqlite::Result<Vec<SnapshotNote>> {
+    let Scope { run, node, iteration, attempt } = &call.scope;
+    let mut statement = db.prepare_cached(SNAPSHOTS_OF_CALL)?;
+    let place = params![run.as_str(), node, iteration, attempt, call.seq];
+    statement.query_map(place, snapshot_row)?.collect()
+}
+
+/// Returns the outcomes of a run that came too late.
+pub(super) fn late_outcomes(db: &Connection, run: &RunId) -> rusqlite::Result<Vec<LateOutcome>> {
+    let mut statement = db.prepare_cached(LATE_OUTCOMES)?;
+    statement.query_map([run.as_str()], late_outcome)?.collect()
 }
 
 /// Returns the calls that the query asks for.
@@ -89,25 +201,26 @@ pub(super) fn calls_statement(query: &CallQuery) -> (String, Vec<Value>) {
 pub(super) fn runs_statement(query: &RunQuery) -> (String, Vec<Value>) {
     let limit = query.rows_max().into();
     let (filter, parameters) = match &query.run {
-        Some(run) => ("WHERE id = ? ", vec![run.as_str().to_owned().into(), limit]),
+        Some(run) => ("AND id = ? ", vec![run.as_str().to_owned().into(), limit]),
         None => ("", vec![limit]),
     };
     let text = format!(
-        "SELECT {RUN_COLUMNS} FROM (SELECT * FROM runs {filter}ORDER BY number DESC LIMIT ?) AS run \
+        "SELECT {RUN_COLUMNS} FROM (SELECT * FROM runs WHERE is_going = 0 {filter}ORDER BY number DESC LIMIT ?) AS run \
          LEFT JOIN calls AS call ON call.run = run.id GROUP BY run.number ORDER BY run.number DESC"
     );
     (text, parameters)
 }
 
-fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+/// Returns the text of the query for all calls there are, in the order of their places.
+pub(super) fn every_call() -> String {
+    format!("SELECT {CALL_COLUMNS} FROM calls ORDER BY run, node, iteration, attempt, seq")
+}
+
+/// Reads a call from the columns of a query for calls.
+pub(super) fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     Ok(CallRow {
         change: number(row, 0)?,
-        scope: Scope {
-            run: word(row, 1, |text| RunId::parse(text).ok())?,
-            node: row.get(2)?,
-            iteration: number(row, 3)?,
-            attempt: number(row, 4)?,
-        },
+        scope: scope(row, 1)?,
         seq: number(row, 5)?,
         tool: row.get(6)?,
         effect: word(row, 7, parse_effect)?,
@@ -120,6 +233,43 @@ fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         input: row.get(14)?,
         accesses: row.get(15)?,
         envelope: row.get(16)?,
+        epoch: number(row, 17)?,
+        details: row.get(18)?,
+        verdict: optional_word(row, 19, parse_verdict)?,
+        settled_by: optional_word(row, 20, parse_settled_by)?,
+    })
+}
+
+/// Reads an outcome that came too late.
+pub(super) fn late_outcome(row: &Row<'_>) -> rusqlite::Result<LateOutcome> {
+    Ok(LateOutcome {
+        call: CallId { scope: scope(row, 0)?, seq: number(row, 4)? },
+        tool: row.get(5)?,
+        epoch: number(row, 6)?,
+        status: word(row, 7, parse_status)?,
+        envelope: row.get(8)?,
+        finished_at_ms: number(row, 9)?,
+    })
+}
+
+fn snapshot_row(row: &Row<'_>) -> rusqlite::Result<SnapshotNote> {
+    Ok(SnapshotNote {
+        call: CallId { scope: scope(row, 0)?, seq: number(row, 4)? },
+        root: row.get(5)?,
+        before: row.get(6)?,
+        after: row.get(7)?,
+        note: row.get(8)?,
+        taken_at_ms: number(row, 9)?,
+    })
+}
+
+/// Reads a scope from four columns.
+fn scope(row: &Row<'_>, first: usize) -> rusqlite::Result<Scope> {
+    Ok(Scope {
+        run: word(row, first, |text| RunId::parse(text).ok())?,
+        node: row.get(first + 1)?,
+        iteration: number(row, first + 2)?,
+        attempt: number(row, first + 3)?,
     })
 }
 
@@ -136,6 +286,8 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         refused: number(row, 8)?,
         intended: number(row, 9)?,
         unknown: number(row, 10)?,
+        settings: row.get(11)?,
+        holder: lease::holder(row, 12)?,
     })
 }
 
@@ -149,17 +301,46 @@ fn parse_status(text: &str) -> Option<Status> {
     Status::ALL.into_iter().find(|status| status.as_str() == text)
 }
 
-fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+fn parse_verdict(text: &str) -> Option<Verdict> {
+    Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == text)
+}
+
+fn parse_settled_by(text: &str) -> Option<SettledBy> {
+    SettledBy::ALL.into_iter().find(|by| by.as_str() == text)
+}
+
+/// Reads a column that holds one of a few words.
+pub(super) fn word<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     parse(&text).ok_or_else(|| senseless(row, column, text))
 }
 
-fn number<T: TryFrom<i64>>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+fn optional_word<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<Option<T>> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        _ => word(row, column, parse).map(Some),
+    }
+}
+
+/// Reads a column that holds a number of a narrower kind.
+pub(super) fn number<T: TryFrom<i64>>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let value = row.get(column)?;
     T::try_from(value).map_err(|_| senseless(row, column, value))
 }
 
-fn optional_number<T: TryFrom<i64>>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+/// Reads a column that holds such a number or nothing.
+pub(super) fn optional_number<T: TryFrom<i64>>(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<Option<T>> {
     match row.get::<_, Option<i64>>(column)? {
         Some(_) => number(row, column).map(Some),
         None => Ok(None),

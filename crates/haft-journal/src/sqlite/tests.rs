@@ -5,7 +5,7 @@ use haft_contract::RunId;
 use rusqlite::types::Value;
 
 use super::*;
-use crate::CallOrder;
+use crate::{CallOrder, Owner};
 
 pub(super) fn run(id: &str) -> NewRun {
     NewRun {
@@ -14,7 +14,13 @@ pub(super) fn run(id: &str) -> NewRun {
         root: "/project".to_owned(),
         started_at_ms: 1,
         version: "0.1.0".to_owned(),
+        settings: "{}".to_owned(),
     }
+}
+
+pub(super) fn claim() -> Claim {
+    let owner = Owner { id: "one".to_owned(), place: "process one".to_owned() };
+    Claim { owner, now_ms: 1, lasts_ms: 60_000 }
 }
 
 /// Returns how SQLite would find the rows of a statement.
@@ -31,26 +37,104 @@ fn database(directory: &tempfile::TempDir) -> Connection {
     open::writing(&directory.path().join("journal.db")).unwrap()
 }
 
+/// The statements whose cost must not grow with the journal, except with the rows that they answer.
+const STATEMENTS: &[&str] = &[
+    record::CALL_INSERT,
+    record::CALL_SETTLE,
+    record::CALL_AMEND,
+    record::CALL_RESOLVE,
+    record::LATE_INSERT,
+    record::SNAPSHOT_UPSERT,
+    record::FRUITLESS_RESET,
+    transaction::CHANGE_READ,
+    transaction::CHANGE_KEEP,
+    lease::STANDING,
+    lease::RUN_INSERT,
+    lease::RUN_TAKE,
+    lease::RUN_EXTEND,
+    lease::RUN_FREE,
+    lease::RUN_FRUITLESS,
+    lease::OPEN_CALLS,
+    lease::CALL_GIVE_UP,
+    lease::PROGRESS,
+    lease::LAST_OPEN,
+    upkeep::RUN_LATEST,
+    upkeep::RUN_MARK,
+    upkeep::CALLS_DELETE,
+    upkeep::SNAPSHOTS_DELETE,
+    upkeep::LATE_DELETE,
+    upkeep::EPOCH_KEEP,
+    upkeep::RUN_DELETE,
+    reader::ATTEMPT,
+    reader::RECORDED,
+    reader::EARLIER,
+    reader::SNAPSHOTS_OF_RUN,
+    reader::SNAPSHOTS_OF_CALL,
+    reader::LATE_OUTCOMES,
+];
+
 #[test]
 fn no_statement_of_a_call_scans() {
     let directory = tempfile::tempdir().unwrap();
     let db = database(&directory);
-    let statements = [
-        statement::RUN_INSERT,
-        statement::CALL_INSERT,
-        statement::CALL_SETTLE,
-        statement::CHANGE_READ,
-        statement::CHANGE_WRITE,
-        reader::ATTEMPT,
-    ];
-    let plans = statements.map(|text| plan(&db, text)).concat();
-    assert!(!plans.contains("SCAN"), "{plans}");
+    let by_driver = reader::by_driver_statement();
+    let by_driver = by_driver.as_str();
+    let statements = STATEMENTS.iter().chain([&by_driver]);
+    let plans: String = statements.map(|text| plan(&db, text)).collect();
+    let scans =
+        plans.lines().filter(|line| line.contains("SCAN") && !line.contains("CONSTANT ROW"));
+    assert_eq!(scans.count(), 0, "{plans}");
     expect![[r#"
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
+        SCALAR SUBQUERY 1
+        SEARCH calls
         SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SCALAR SUBQUERY 1
+        SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH calls USING INDEX calls_open (run=?)
+        USE TEMP B-TREE FOR ORDER BY
+        SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
+        SCAN CONSTANT ROW
+        SCALAR SUBQUERY 1
+        SEARCH calls USING INDEX calls_by_run (run=? AND rowid>?)
+        SEARCH calls USING INDEX calls_by_run (run=? AND rowid>?)
+        SEARCH calls USING COVERING INDEX calls_by_run (run=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
+        LIST SUBQUERY 1
+        SEARCH calls USING COVERING INDEX calls_by_run (run=?)
+        SEARCH snapshots USING INTEGER PRIMARY KEY (rowid=?)
+        LIST SUBQUERY 1
+        SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
+        SEARCH late_outcomes USING COVERING INDEX late_outcomes_by_run (run=?)
+        SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
+        SCALAR SUBQUERY 1
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
+        SEARCH late_outcomes USING COVERING INDEX late_outcomes_by_run (run=?)
+        SEARCH calls USING COVERING INDEX calls_by_run (run=?)
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
         USE TEMP B-TREE FOR GROUP BY
+        USE TEMP B-TREE FOR count(DISTINCT)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt<?)
+        SEARCH snapshots USING INDEX snapshots_by_place (run=?)
+        USE TEMP B-TREE FOR ORDER BY
+        SEARCH snapshots USING INDEX snapshots_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        USE TEMP B-TREE FOR ORDER BY
+        SEARCH late_outcomes USING INDEX late_outcomes_by_run (run=?)
+        SEARCH calls USING INDEX calls_by_driver (run=? AND driver_call_id=?)
+        USE TEMP B-TREE FOR ORDER BY
     "#]].assert_eq(&plans);
 }
 
@@ -139,7 +223,7 @@ async fn a_thread_that_is_gone_is_an_error_and_no_hang() {
     let dying = Worker::spawn("dying", 1, |mut requests| drop(requests.blocking_recv())).unwrap();
     let journal = SqliteJournal { path, reader: refusing, writer: dying };
     for _ in 0..2 {
-        let result = journal.begin_run(run("r")).await;
+        let result = journal.open_run(run("r"), claim()).await;
         assert!(matches!(result, Err(JournalError::Stopped { .. })), "{result:?}");
     }
     let result = journal.runs(RunQuery::default()).await;
@@ -154,9 +238,9 @@ async fn dropping_the_journal_writes_what_is_queued() {
     let lock = Connection::open(&path).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     for number in 0..20 {
-        let (reply, _) = oneshot::channel();
-        let entry = Entry::Run(run(&format!("r{number}")));
-        journal.writer.send(Request { entry, reply }).await.unwrap();
+        let run = run(&format!("r{number}"));
+        let (job, _) = job(Firmness::Process, move |tx| lease::open(tx, &run, &claim()));
+        journal.writer.send(job).await.unwrap();
     }
     lock.execute_batch("ROLLBACK").unwrap();
     drop(journal);
@@ -169,4 +253,27 @@ fn a_lock_is_waited_for_until_the_bound() {
     let bound = i32::try_from(crate::limits::LOCK_WAIT_MS_MAX).unwrap();
     assert!(open::wait_for_lock(bound - 1));
     assert!(!open::wait_for_lock(bound));
+}
+
+#[test]
+fn a_run_that_is_used_again_is_not_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = database(&directory);
+    let lease = {
+        let mut tx = Writing::new(&db).unwrap();
+        let lease = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
+        lease::close(&mut tx, &lease).unwrap().unwrap();
+        lease
+    };
+    let everything = Retention { before_ms: Some(u64::MAX), bytes_max: None };
+    let seen = upkeep::candidates(&db, everything).unwrap().remove(0);
+    let mut tx = Writing::new(&db).unwrap();
+    let again = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
+    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
+    lease::close(&mut tx, &again).unwrap().unwrap();
+    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
+    assert!(again.epoch > lease.epoch);
+    let seen = upkeep::candidates(&db, everything).unwrap().remove(0);
+    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Done(0));
+    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
 }

@@ -1,22 +1,20 @@
 //! The thread that writes: it takes what has queued up while it was busy and commits that together, so that many
-//! callers share one sync of the disk. What an entry means is decided elsewhere.
+//! callers share one sync of the disk. What a job writes is decided elsewhere.
 
 use std::path::PathBuf;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use super::{failure, statement};
+use super::failure;
+use super::job::Job;
+use super::transaction::Writing;
 use crate::JournalError;
-use crate::entry::Entry;
+use crate::entry::Firmness;
 use crate::limits::COMMIT_ENTRIES_MAX;
 
-/// An entry and who waits for it.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) entry: Entry,
-    pub(super) reply: oneshot::Sender<Result<(), JournalError>>,
-}
+/// Jobs that share a commit.
+pub(super) type Batch = Vec<Box<dyn Job>>;
 
 /// The only connection of this journal that writes.
 #[derive(Debug)]
@@ -26,24 +24,12 @@ pub(super) struct Writer {
     firmness: Firmness,
 }
 
-/// What a commit survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Firmness {
-    /// The death of the process: the operating system has the data.
-    Process,
-    /// The loss of power: the disk has the data.
-    Power,
-}
-
 /// Says whether later commits can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Health {
     Sound,
     Lost,
 }
-
-/// What became of each entry of a commit.
-type Results = Vec<Result<(), JournalError>>;
 
 impl Writer {
     /// Takes a connection that syncs every commit.
@@ -52,79 +38,72 @@ impl Writer {
     }
 
     /// Writes until nobody can send any more and the queue is empty, or until commits cannot be trusted any more.
-    pub(super) fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
         let mut batch = Vec::new();
-        while requests.blocking_recv_many(&mut batch, COMMIT_ENTRIES_MAX) > 0 {
+        while jobs.blocking_recv_many(&mut batch, COMMIT_ENTRIES_MAX) > 0 {
             if self.write(std::mem::take(&mut batch)) == Health::Lost {
                 return;
             }
         }
     }
 
-    /// Writes the entries that need no sync first, so that nobody waits for a sync who need not.
-    fn write(&mut self, batch: Vec<Request>) -> Health {
-        let (durable, ordinary): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|request| request.entry.is_durable());
+    /// Writes what needs no sync first, so that nobody waits for a sync who need not.
+    fn write(&mut self, batch: Batch) -> Health {
+        let (durable, ordinary): (Batch, Batch) =
+            batch.into_iter().partition(|job| job.firmness() == Firmness::Power);
         match self.write_group(ordinary, Firmness::Process) {
             Health::Sound => self.write_group(durable, Firmness::Power),
             Health::Lost => Health::Lost,
         }
     }
 
-    /// Writes the group in one commit. If that fails, each entry is tried alone, so that one that cannot be written
+    /// Writes the group in one commit. If that fails, each job is tried alone, so that one that cannot be written
     /// takes no other with it.
-    fn write_group(&mut self, group: Vec<Request>, firmness: Firmness) -> Health {
+    fn write_group(&mut self, mut group: Batch, firmness: Firmness) -> Health {
         if group.is_empty() {
             return Health::Sound;
         }
-        let (entries, replies): (Vec<_>, Vec<_>) =
-            group.into_iter().map(|request| (request.entry, request.reply)).unzip();
-        let (results, health) = match self.commit(&entries, firmness) {
-            Ok(results) => (results, Health::Sound),
-            Err(err) if entries.len() > 1 && is_about_an_entry(&err) => {
-                self.commit_singly(&entries, firmness)
+        match self.commit(&mut group, firmness) {
+            Ok(()) => answer(group, || Ok(())),
+            Err(err) if group.len() > 1 && is_about_a_job(&err) => {
+                return self.write_singly(group, firmness);
             }
-            Err(err) => (self.failures(&err, entries.len()), health_after(&err)),
-        };
-        for (reply, result) in replies.into_iter().zip(results) {
-            // Whoever waited may have gone; the entry stands all the same.
-            let _ = reply.send(result);
-        }
-        health
-    }
-
-    fn commit_singly(&mut self, entries: &[Entry], firmness: Firmness) -> (Results, Health) {
-        let mut results = Results::with_capacity(entries.len());
-        for entry in entries {
-            match self.commit(std::slice::from_ref(entry), firmness) {
-                Ok(result) => results.extend(result),
-                Err(err) => {
-                    results.extend(self.failures(&err, 1));
-                    if health_after(&err) == Health::Lost {
-                        results.extend(self.failures(&err, entries.len() - results.len()));
-                        return (results, Health::Lost);
-                    }
-                }
+            Err(err) => {
+                answer(group, || Err(failure::journal_error(&self.path, &err)));
+                return health_after(&err);
             }
         }
-        (results, Health::Sound)
+        Health::Sound
     }
 
-    /// Commits the entries together and returns what became of each; `Err` if nothing was committed.
-    fn commit(&mut self, entries: &[Entry], firmness: Firmness) -> rusqlite::Result<Results> {
+    fn write_singly(&mut self, group: Batch, firmness: Firmness) -> Health {
+        let mut jobs = group.into_iter();
+        while let Some(job) = jobs.next() {
+            let mut alone = vec![job];
+            let Err(err) = self.commit(&mut alone, firmness) else {
+                answer(alone, || Ok(()));
+                continue;
+            };
+            let failed = || Err(failure::journal_error(&self.path, &err));
+            answer(alone, failed);
+            if health_after(&err) == Health::Lost {
+                answer(jobs.collect(), failed);
+                return Health::Lost;
+            }
+        }
+        Health::Sound
+    }
+
+    /// Commits the jobs together; `Err` if nothing was committed.
+    fn commit(&mut self, jobs: &mut [Box<dyn Job>], firmness: Firmness) -> rusqlite::Result<()> {
         self.set_firmness(firmness)?;
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let first = statement::last_change(&transaction)?;
-        let mut change = first;
-        let mut results = Results::with_capacity(entries.len());
-        for entry in entries {
-            results.push(statement::apply(&transaction, entry, &mut change)?);
+        let mut writing = Writing::new(&transaction)?;
+        for job in jobs {
+            job.apply(&mut writing)?;
         }
-        if change != first {
-            statement::set_last_change(&transaction, change)?;
-        }
-        transaction.commit()?;
-        Ok(results)
+        drop(writing);
+        transaction.commit()
     }
 
     /// SQLite refuses to change this inside a transaction, and does it while the text is compiled, so the statement
@@ -139,15 +118,17 @@ impl Writer {
         }
         Ok(())
     }
+}
 
-    fn failures(&self, err: &rusqlite::Error, count: usize) -> Results {
-        (0..count).map(|_| Err(failure::journal_error(&self.path, err))).collect()
+fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
+    for job in jobs {
+        job.answer(committed());
     }
 }
 
-/// Returns whether another entry may fare better. A lock that did not come free would be waited for once per entry,
+/// Returns whether another job may fare better. A lock that did not come free would be waited for once per job,
 /// and a disk that failed has failed for all.
-fn is_about_an_entry(err: &rusqlite::Error) -> bool {
+fn is_about_a_job(err: &rusqlite::Error) -> bool {
     !matches!(
         err.sqlite_error_code(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SystemIoFailure)

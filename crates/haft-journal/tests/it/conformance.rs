@@ -1,5 +1,9 @@
 //! What every backend promises. Each case is written once and runs on all of them; a new backend is one line at the end.
 
+mod doubt;
+mod keeping;
+mod leases;
+
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
@@ -11,9 +15,20 @@ use haft_journal::{
 };
 use serde_json::json;
 
-use crate::fixture::{call, call_of, lines, outcome, output, record, run, run_lines, scope};
+use crate::fixture::{
+    call, call_of, claim, lines, open, outcome, output, record, run, run_lines, scope,
+};
+
+use doubt::*;
+use keeping::*;
+use leases::*;
 
 type Shared = Arc<dyn Journal>;
+
+/// Returns what a journal answered, or why it could not.
+fn told<T: std::fmt::Debug>(result: Result<T, JournalError>) -> String {
+    result.map_or_else(|err| err.to_string(), |answer| format!("{answer:?}"))
+}
 
 async fn check_calls(journal: &dyn Journal, query: CallQuery, expect: Expect) {
     expect.assert_eq(&lines(&journal.calls(query).await.unwrap()));
@@ -32,7 +47,7 @@ fn in_order(order: CallOrder) -> CallQuery {
 }
 
 async fn an_effect_is_recorded_in_two_steps(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let planned = PlannedCall {
         driver_call_id: Some("toolu_1".to_owned()),
         accesses: r#"[{"capability":"fs.write","path":"ä"}]"#.to_owned(),
@@ -47,18 +62,18 @@ async fn an_effect_is_recorded_in_two_steps(journal: Shared) {
     assert_eq!(*intent.call(), planned);
     let open = journal.calls(CallQuery::default()).await.unwrap();
     assert_eq!(open[0].parsed_envelope().unwrap(), None);
-    expect![[r#"{"change":1,"run":"r","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"intended","started_at_ms":2010,"finished_at_ms":null,"first_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","call_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","driver_call_id":"toolu_1","input":{"path":"ä","size":18446744073709551616},"accesses":[{"capability":"fs.write","path":"ä"}],"envelope":null}"#]]
+    expect![[r#"{"change":1,"run":"r","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"intended","started_at_ms":2010,"finished_at_ms":null,"first_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","call_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","driver_call_id":"toolu_1","input":{"path":"ä","size":18446744073709551616},"accesses":[{"capability":"fs.write","path":"ä"}],"epoch":1,"details":null,"envelope":null,"verdict":null,"settled_by":null}"#]]
         .assert_eq(&serde_json::to_string(&open[0]).unwrap());
 
     let ended = outcome(Status::Succeeded);
     journal.settle(intent, ended.clone()).await.unwrap();
     let closed = journal.calls(CallQuery::default()).await.unwrap();
     assert_eq!(closed[0].parsed_envelope().unwrap(), Some(ended.envelope));
-    expect![[r#"{"change":2,"run":"r","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"succeeded","started_at_ms":2010,"finished_at_ms":3000,"first_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","call_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","driver_call_id":"toolu_1","input":{"path":"ä","size":18446744073709551616},"accesses":[{"capability":"fs.write","path":"ä"}],"envelope":{"type":"output","data":"ok","metadata":{"duration_ms":3}}}"#]].assert_eq(&serde_json::to_string(&closed[0]).unwrap());
+    expect![[r#"{"change":2,"run":"r","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"succeeded","started_at_ms":2010,"finished_at_ms":3000,"first_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","call_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","driver_call_id":"toolu_1","input":{"path":"ä","size":18446744073709551616},"accesses":[{"capability":"fs.write","path":"ä"}],"epoch":1,"details":null,"envelope":{"type":"output","data":"ok","metadata":{"duration_ms":3}},"verdict":null,"settled_by":null}"#]].assert_eq(&serde_json::to_string(&closed[0]).unwrap());
 }
 
 async fn a_read_is_one_row_once_it_is_settled(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let intent = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
     check_calls(&*journal, CallQuery::default(), expect![""]).await;
     journal.settle(intent, outcome(Status::Failed)).await.unwrap();
@@ -73,7 +88,7 @@ async fn a_read_is_one_row_once_it_is_settled(journal: Shared) {
 }
 
 async fn a_refusal_is_a_row(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let refused = call(&scope("r"), 1, Effect::Once);
     journal.refuse(refused, outcome(Status::Refused)).await.unwrap();
     check_calls(
@@ -87,7 +102,7 @@ async fn a_refusal_is_a_row(journal: Shared) {
 }
 
 async fn what_is_never_settled_stays_intended(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     for (seq, effect) in [(1, Effect::Once), (2, Effect::Idempotent), (3, Effect::Read)] {
         drop(journal.intend(call(&scope("r"), seq, effect)).await.unwrap());
     }
@@ -103,14 +118,17 @@ async fn what_is_never_settled_stays_intended(journal: Shared) {
 }
 
 async fn a_run_begins_once(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
-    journal.begin_run(NewRun { root: "/elsewhere".to_owned(), ..run("r") }).await.unwrap();
-    let runs = journal.runs(RunQuery::default()).await.unwrap();
-    expect![[r#"[{"id":"r","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1000,"last_call_at_ms":null,"calls":0,"failed":0,"refused":0,"intended":0,"unknown":0}]"#]].assert_eq(&serde_json::to_string(&runs).unwrap());
+    open(&*journal, "r").await;
+    let elsewhere = NewRun { root: "/elsewhere".to_owned(), ..run("r") };
+    journal.open_run(elsewhere, claim("one")).await.unwrap();
+    let mut runs = journal.runs(RunQuery::default()).await.unwrap();
+    // When is the backend's affair.
+    runs[0].holder = None;
+    expect![[r#"[{"id":"r","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1000,"last_call_at_ms":null,"calls":0,"failed":0,"refused":0,"intended":0,"unknown":0,"settings":{},"holder":null}]"#]].assert_eq(&serde_json::to_string(&runs).unwrap());
 }
 
 async fn a_taken_number_is_a_conflict(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     record(&*journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
 
     let again = call(&scope("r"), 1, Effect::Idempotent);
@@ -146,14 +164,11 @@ async fn a_taken_number_is_a_conflict(journal: Shared) {
 
 async fn a_call_needs_its_run(journal: Shared) {
     let effect = journal.intend(call(&scope("r"), 1, Effect::Once)).await;
-    check_error(
-        effect,
-        expect!["run r is not in the journal: begin it before recording its calls"],
-    );
+    check_error(effect, expect!["run r is not in the journal: open it before recording its calls"]);
     let read = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
     check_error(
         journal.settle(read, outcome(Status::Succeeded)).await,
-        expect!["run r is not in the journal: begin it before recording its calls"],
+        expect!["run r is not in the journal: open it before recording its calls"],
     );
     check_calls(&*journal, CallQuery::default(), expect![""]).await;
 }
@@ -161,11 +176,11 @@ async fn a_call_needs_its_run(journal: Shared) {
 async fn only_an_open_intent_is_settled(journal: Shared) {
     // An intent of another journal is the only one that can be wrong.
     let other = MemoryJournal::new();
-    other.begin_run(run("r")).await.unwrap();
+    open(&other, "r").await;
     let never_open = other.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
     let closed = other.intend(call(&scope("r"), 2, Effect::Once)).await.unwrap();
 
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     record(&*journal, call(&scope("r"), 2, Effect::Once), Status::Failed).await;
     for intent in [never_open, closed] {
         let result = journal.settle(intent, outcome(Status::Succeeded)).await;
@@ -182,7 +197,7 @@ async fn only_an_open_intent_is_settled(journal: Shared) {
 }
 
 async fn a_call_ends_with_a_status_that_fits(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
     check_error(
         journal.settle(intent, outcome(Status::Intended)).await,
@@ -214,12 +229,13 @@ async fn a_call_ends_with_a_status_that_fits(journal: Shared) {
 }
 
 async fn an_attempt_tells_how_far_it_has_come(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let first = scope("r");
     let second = Scope { attempt: 2, ..first.clone() };
     let input = r#"{"path":"a"}"#;
-    for seq in [1, 2, 5] {
-        let repeated = call_of(&first, seq, ("write", Effect::Once), input);
+    for (earlier, seq) in (0..).zip([1, 2, 5]) {
+        let mut repeated = call_of(&first, seq, ("write", Effect::Once), input);
+        repeated.call_key = repeated.first_key.occurrence(earlier);
         record(&*journal, repeated, Status::Succeeded).await;
     }
     let refused = call_of(&first, 7, ("bash", Effect::Once), input);
@@ -239,8 +255,8 @@ async fn an_attempt_tells_how_far_it_has_come(journal: Shared) {
 
 /// Records calls of two runs, out of the order of their places, and leaves one open.
 async fn record_two_runs(journal: &dyn Journal) {
-    journal.begin_run(run("b")).await.unwrap();
-    journal.begin_run(run("a")).await.unwrap();
+    open(journal, "b").await;
+    open(journal, "a").await;
     let inner = Scope { node: "inner".to_owned(), iteration: 2, ..scope("b") };
     let open = journal.intend(call(&scope("b"), 2, Effect::Once)).await.unwrap();
     record(journal, call(&inner, 1, Effect::Read), Status::Succeeded).await;
@@ -329,7 +345,7 @@ async fn a_query_answers_what_fits_every_field(journal: Shared) {
 }
 
 async fn following_the_changes_misses_nothing(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let mut seen = String::new();
     let mut last = None;
     for seq in 1..=3 {
@@ -363,7 +379,7 @@ async fn follow(journal: &dyn Journal, last: &mut Option<u64>) -> String {
 
 async fn runs_come_latest_first_with_their_counts(journal: Shared) {
     record_two_runs(&*journal).await;
-    journal.begin_run(run("empty")).await.unwrap();
+    open(&*journal, "empty").await;
     check_runs(
         &*journal,
         RunQuery::default(),
@@ -397,7 +413,7 @@ async fn runs_come_latest_first_with_their_counts(journal: Shared) {
 }
 
 async fn texts_come_back_as_they_went_in(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let texts =
         ["", "ä\u{1F600}\u{202e}", "'; DROP TABLE calls; --", "\0\u{1}\n", &"x".repeat(1_000_000)];
     for (seq, text) in (1..).zip(texts) {
@@ -415,7 +431,7 @@ async fn texts_come_back_as_they_went_in(journal: Shared) {
 }
 
 async fn an_answer_ends_at_the_bound_of_rows(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     for seq in 1..=QUERY_CALLS_MAX + 1 {
         record(&*journal, call(&scope("r"), seq, Effect::Read), Status::Succeeded).await;
     }
@@ -424,7 +440,7 @@ async fn an_answer_ends_at_the_bound_of_rows(journal: Shared) {
         assert_eq!(journal.calls(query).await.unwrap().len(), expected, "limit {limit}");
     }
     for number in 1..=QUERY_RUNS_MAX {
-        journal.begin_run(run(&format!("run-{number}"))).await.unwrap();
+        open(&*journal, &format!("run-{number}")).await;
     }
     for (limit, expected) in [(0, 0), (7, 7), (u32::MAX, 1_000)] {
         let query = RunQuery { limit, ..RunQuery::default() };
@@ -433,7 +449,7 @@ async fn an_answer_ends_at_the_bound_of_rows(journal: Shared) {
 }
 
 async fn an_answer_ends_at_the_bound_of_bytes(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     for seq in 1..=5 {
         let data = json!("x".repeat(QUERY_BYTES_MAX / 4));
         let intent = journal.intend(call(&scope("r"), seq, Effect::Read)).await.unwrap();
@@ -450,7 +466,7 @@ async fn an_answer_ends_at_the_bound_of_bytes(journal: Shared) {
 }
 
 async fn a_hundred_tasks_get_their_own_answers(journal: Shared) {
-    journal.begin_run(run("r")).await.unwrap();
+    open(&*journal, "r").await;
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..100_u32 {
         let journal = Arc::clone(&journal);
@@ -498,6 +514,29 @@ macro_rules! conformance {
             an_answer_ends_at_the_bound_of_rows,
             an_answer_ends_at_the_bound_of_bytes,
             a_hundred_tasks_get_their_own_answers,
+            one_owner_at_a_time_has_a_run,
+            an_owner_gets_its_lease_again,
+            a_lease_is_held_for_longer_or_it_is_over,
+            a_run_given_back_is_free_and_leaves_doubt,
+            giving_up_an_owner_leaves_its_open_calls_in_doubt,
+            a_holder_that_was_heard_of_is_not_given_up,
+            under_an_epoch_that_is_over_nothing_changes,
+            an_outcome_that_comes_too_late_is_kept,
+            a_run_that_gets_no_further_is_given_to_nobody,
+            getting_further_starts_the_count_anew,
+            what_happened_is_found_out_later,
+            only_a_call_in_doubt_is_settled_later,
+            an_intent_says_what_is_about_to_change,
+            an_attempt_is_told_in_short,
+            a_call_is_found_by_its_drivers_name,
+            a_repeated_call_counts_once,
+            earlier_effects_are_those_that_may_have_happened,
+            snapshots_belong_to_calls,
+            old_runs_go_and_held_ones_stay,
+            the_quietest_runs_go_until_the_rest_fits,
+            a_long_run_goes_whole,
+            a_run_that_is_made_again_has_new_epochs,
+            a_sound_journal_has_no_findings,
         ]);
     };
     ($backend:ident, $open:expr; [$($case:ident,)*]) => {
@@ -520,3 +559,5 @@ conformance!(memory, |_| Arc::new(MemoryJournal::new()));
 conformance!(sqlite, |directory| Arc::new(
     SqliteJournal::open(directory.join("journal.db")).unwrap()
 ));
+#[cfg(feature = "postgres")]
+conformance!(postgres, |_| crate::postgres_server::journal());

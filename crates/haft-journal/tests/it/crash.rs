@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use haft_contract::{Effect, Scope};
-use haft_journal::{CallOrder, CallQuery, Journal, SqliteJournal, Status};
+use haft_journal::{CallOrder, CallQuery, Journal, RunQuery, SqliteJournal, Status};
 
-use crate::fixture::{call, outcome, run, scope};
+use crate::fixture::{call, open, outcome, scope};
 
 const PATH: &str = "HAFT_TEST_CRASH_PATH";
 const LIFE: &str = "HAFT_TEST_CRASH_LIFE";
@@ -80,6 +80,7 @@ fn check(path: &Path, acknowledged: &[String]) {
             assert_eq!(known, None, "{} is there twice", row.id());
         }
     }
+    runtime.block_on(give_up_the_dead(&journal));
     for line in acknowledged {
         let (call, said) = line.trim_end_matches('.').split_once(' ').unwrap();
         let status = statuses.get(call).unwrap_or_else(|| panic!("{call} is lost"));
@@ -88,13 +89,27 @@ fn check(path: &Path, acknowledged: &[String]) {
     }
 }
 
+/// Checks that the dead held their runs, and that after they were given up nothing is open and all is sound.
+async fn give_up_the_dead(journal: &SqliteJournal) {
+    let holders = journal.holders().await.unwrap();
+    assert_eq!(holders.len(), CHILDREN);
+    for holder in holders {
+        let given_up = journal.abandon(holder).await.unwrap();
+        assert!(given_up.len() <= TASKS as usize, "a task had two calls open: {given_up:?}");
+    }
+    assert_eq!(journal.holders().await.unwrap(), []);
+    assert_eq!(journal.verify().await.unwrap(), []);
+    let runs = journal.runs(RunQuery::default()).await.unwrap();
+    assert!(runs.iter().all(|run| run.intended == 0));
+}
+
 /// The child: tasks that record calls of every kind and say so, each line only after the journal answered.
 fn write_for_ever(path: &Path, life: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let journal = Arc::new(SqliteJournal::open(path).unwrap());
         let scope = scope(&format!("run-{life}"));
-        journal.begin_run(run(scope.run.as_str())).await.unwrap();
+        open(&*journal, scope.run.as_str()).await;
         let mut tasks = tokio::task::JoinSet::new();
         for iteration in 0..TASKS {
             let scope = Scope { iteration, ..scope.clone() };

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use haft_contract::{CallId, CallKey, Effect, Envelope, ErrorCode, Metadata, RunId, Scope};
-use haft_journal::{CallRow, Journal, NewRun, Outcome, PlannedCall, RunRow, Status};
+use haft_journal::{
+    CallRow, Claim, Journal, Lease, NewRun, Outcome, Owner, PlannedCall, RunRow, Status,
+};
 use serde_json::json;
 
 pub(crate) fn run(id: &str) -> NewRun {
@@ -13,14 +15,33 @@ pub(crate) fn run(id: &str) -> NewRun {
         root: "/project".to_owned(),
         started_at_ms: 1_000,
         version: "0.1.0".to_owned(),
+        settings: "{}".to_owned(),
     }
+}
+
+/// Returns the claim of an owner who will not be gone before the test is.
+pub(crate) fn claim(owner: &str) -> Claim {
+    let owner = Owner { id: owner.to_owned(), place: format!("process {owner}") };
+    Claim { owner, now_ms: 1_000, lasts_ms: 300_000 }
+}
+
+/// Returns the claim of an owner whose time is over at once, by whatever clock.
+pub(crate) fn brief_claim(owner: &str) -> Claim {
+    Claim { lasts_ms: 0, ..claim(owner) }
+}
+
+/// Takes a run that nobody had before, so that its epoch is 1.
+pub(crate) async fn open(journal: &dyn Journal, id: &str) -> Lease {
+    let lease = journal.open_run(run(id), claim("one")).await.unwrap();
+    assert_eq!(lease.epoch, 1);
+    lease
 }
 
 pub(crate) fn scope(run: &str) -> Scope {
     Scope::of_run(RunId::parse(run).unwrap())
 }
 
-/// Returns a call whose times and input follow from its number.
+/// Returns a call whose times and input follow from its number, made under the first epoch of its run.
 pub(crate) fn call(scope: &Scope, seq: u32, effect: Effect) -> PlannedCall {
     let tool = match effect {
         Effect::Read => "read",
@@ -40,6 +61,7 @@ pub(crate) fn call_of(
     let key = CallKey::first(scope, tool, input);
     PlannedCall {
         id: CallId { scope: scope.clone(), seq },
+        epoch: 1,
         tool: tool.to_owned(),
         effect,
         first_key: key,

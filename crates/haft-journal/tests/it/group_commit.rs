@@ -10,7 +10,7 @@ use haft_contract::Effect;
 use haft_journal::{Journal, JournalError, SqliteJournal, Status};
 use rusqlite::Connection;
 
-use crate::fixture::{call, outcome, record, run, scope};
+use crate::fixture::{call, open, outcome, record, scope};
 
 /// Returns how many frames of the log end a commit: those whose second word, the size of the database after the
 /// commit, is not 0. A frame is a page behind 24 bytes; the log's own header is 32 bytes.
@@ -34,7 +34,7 @@ fn commits_of(seqs: std::ops::RangeInclusive<u32>, effect: Effect) -> usize {
     let journal = SqliteJournal::open(&path).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        journal.begin_run(run("r")).await.unwrap();
+        open(&journal, "r").await;
         record(&journal, call(&scope("r"), 1_000, Effect::Once), Status::Succeeded).await;
     });
     let before = commits_in_log(&path);

@@ -4,12 +4,22 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
+mod clock;
 mod conformance;
 mod crash;
 mod fixture;
 mod group_commit;
+mod history;
 mod model;
 mod opening;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_proxy;
+#[cfg(feature = "postgres")]
+mod postgres_server;
+mod pruning;
 mod small_disk;
+mod soundness;
 mod two_journals;
 mod view;

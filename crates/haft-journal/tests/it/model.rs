@@ -1,20 +1,31 @@
-//! Whatever is done to them, in whatever order, the file and the memory journal answer alike.
+//! Whatever is done to them, in whatever order and by whomever, the file and the memory journal answer alike, and what they
+//! hold afterwards is sound.
 
-use haft_contract::{Effect, Scope};
+use std::collections::BTreeMap;
+
+use haft_contract::{CallId, Effect, Scope};
 use haft_journal::{
-    CallOrder, CallQuery, Intent, Journal, JournalError, MemoryJournal, RunQuery, SqliteJournal,
-    Status,
+    CallOrder, CallQuery, Claim, Intent, Journal, JournalError, Lease, MemoryJournal, Retention,
+    RunQuery, SettledBy, Settlement, SnapshotNote, SqliteJournal, Status, Verdict,
 };
 use proptest::prelude::*;
+use proptest::sample::select;
 
-use crate::fixture::{call, outcome, run, scope};
+use crate::fixture::{call, claim, outcome, run, scope};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Begin { run: usize },
-    Intend { place: Place, effect: Effect },
-    Settle { which: usize, status: Status },
-    Refuse { place: Place, status: Status },
+    Open { run: usize, claim: Claim },
+    Renew { lease: usize, claim: Claim },
+    Close { lease: usize },
+    Abandon { holder: usize },
+    Intend { lease: usize, place: Place, effect: Effect },
+    Amend { intent: usize },
+    Settle { intent: usize, status: Status },
+    Refuse { lease: usize, place: Place, status: Status },
+    Resolve { place: Place, verdict: Verdict, by: SettledBy },
+    Note { place: Place, root: &'static str },
+    Prune { retention: Retention },
     Ask { place: Place, order: CallOrder, after_change: Option<u64>, limit: u32 },
 }
 
@@ -29,77 +40,208 @@ impl Place {
     fn scope(&self) -> Scope {
         Scope { attempt: self.attempt, ..scope(RUNS[self.run]) }
     }
+
+    fn id(&self) -> CallId {
+        CallId { scope: self.scope(), seq: self.seq }
+    }
 }
 
-const RUNS: [&str; 3] = ["a", "b", "c"];
+const RUNS: [&str; 2] = ["a", "b"];
 
 fn place() -> impl Strategy<Value = Place> {
-    (0..RUNS.len(), 1..3_u32, 1..6_u32).prop_map(|(run, attempt, seq)| Place { run, attempt, seq })
+    (0..RUNS.len(), 1..3_u32, 1..5_u32).prop_map(|(run, attempt, seq)| Place { run, attempt, seq })
+}
+
+/// Claims of few owners at times near each other, so that leases run out and change hands.
+fn any_claim() -> impl Strategy<Value = Claim> {
+    (select(vec!["one", "two", "three"]), 0..6_u64, 0..3_u64).prop_map(|(owner, now, lasts)| {
+        Claim { now_ms: now * 1_000, lasts_ms: lasts * 1_000, ..claim(owner) }
+    })
+}
+
+fn retention() -> impl Strategy<Value = Retention> {
+    (prop::option::of(0..4_000_u64), prop::option::of(0..600_u64))
+        .prop_map(|(before_ms, bytes_max)| Retention { before_ms, bytes_max })
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let effect = prop::sample::select(vec![Effect::Read, Effect::Idempotent, Effect::Once]);
-    let status = prop::sample::select(Status::ALL.to_vec());
-    let order = prop::sample::select(vec![CallOrder::Place, CallOrder::Change, CallOrder::Latest]);
+    let effect = select(vec![Effect::Read, Effect::Idempotent, Effect::Once]);
+    let status = select(Status::ALL.to_vec());
+    let verdict = select(Verdict::ALL.to_vec());
+    let by = select(SettledBy::ALL.to_vec());
+    let order = select(vec![CallOrder::Place, CallOrder::Change, CallOrder::Latest]);
     prop_oneof![
-        1 => (0..RUNS.len()).prop_map(|run| Step::Begin { run }),
-        4 => (place(), effect).prop_map(|(place, effect)| Step::Intend { place, effect }),
-        4 => (0..8_usize, status.clone()).prop_map(|(which, status)| Step::Settle { which, status }),
-        1 => (place(), status).prop_map(|(place, status)| Step::Refuse { place, status }),
+        6 => (0..RUNS.len(), any_claim()).prop_map(|(run, claim)| Step::Open { run, claim }),
+        1 => (0..8_usize, any_claim()).prop_map(|(lease, claim)| Step::Renew { lease, claim }),
+        1 => (0..8_usize).prop_map(|lease| Step::Close { lease }),
+        2 => (0..2_usize).prop_map(|holder| Step::Abandon { holder }),
+        8 => (0..8_usize, place(), effect).prop_map(|(lease, place, effect)| {
+            Step::Intend { lease, place, effect }
+        }),
+        1 => (0..8_usize).prop_map(|intent| Step::Amend { intent }),
+        4 => (0..8_usize, status.clone()).prop_map(|(intent, status)| Step::Settle { intent, status }),
+        1 => (0..8_usize, place(), status).prop_map(|(lease, place, status)| {
+            Step::Refuse { lease, place, status }
+        }),
+        4 => (place(), verdict, by).prop_map(|(place, verdict, by)| Step::Resolve { place, verdict, by }),
+        1 => (place(), select(vec!["/a", "/b"])).prop_map(|(place, root)| Step::Note { place, root }),
+        1 => retention().prop_map(|retention| Step::Prune { retention }),
         2 => (place(), order, prop::option::of(0..20_u64), 0..6_u32).prop_map(
             |(place, order, after_change, limit)| Step::Ask { place, order, after_change, limit }
         ),
     ]
 }
 
-/// Takes the steps and returns everything that the journal answered.
-async fn answers(journal: &dyn Journal, steps: &[Step]) -> Vec<String> {
-    let mut intents: Vec<Intent> = Vec::new();
-    let mut answers = Vec::new();
-    for step in steps.iter().cloned() {
-        answers.push(match step {
-            Step::Begin { run: number } => told(journal.begin_run(run(RUNS[number])).await),
-            Step::Intend { place, effect } => {
-                let intent = journal.intend(call(&place.scope(), place.seq, effect)).await;
-                told(intent.map(|intent| intents.push(intent)))
+/// A journal with what its users have in their hands.
+struct Users<'a> {
+    journal: &'a dyn Journal,
+    leases: Vec<Lease>,
+    intents: Vec<Intent>,
+}
+
+impl Users<'_> {
+    /// Takes a step and returns what the journal answered.
+    async fn take(&mut self, step: Step) -> String {
+        match step {
+            Step::Open { .. } | Step::Renew { .. } | Step::Close { .. } | Step::Abandon { .. } => {
+                self.move_lease(step).await
             }
-            Step::Settle { which, status } if which < intents.len() => {
-                told(journal.settle(intents.swap_remove(which), outcome(status)).await)
+            Step::Intend { .. }
+            | Step::Amend { .. }
+            | Step::Settle { .. }
+            | Step::Refuse { .. } => self.record(step).await,
+            Step::Resolve { place, verdict, by } => {
+                let settlement = Settlement {
+                    call: place.id(),
+                    verdict,
+                    by,
+                    envelope: outcome(verdict.status()).envelope,
+                    settled_at_ms: 4_000,
+                };
+                told(self.journal.resolve(settlement).await)
+            }
+            Step::Note { place, root } => {
+                let note = SnapshotNote {
+                    call: place.id(),
+                    root: root.to_owned(),
+                    before: None,
+                    after: Some(self.leases.len().to_string()),
+                    note: None,
+                    taken_at_ms: 5_000,
+                };
+                told(self.journal.note_snapshot(note).await)
+            }
+            Step::Prune { retention } => told(self.journal.prune(retention).await),
+            Step::Ask { place, order, after_change, limit } => {
+                let of_run = CallQuery::of_run(place.scope().run);
+                let query = CallQuery { order, after_change, limit, ..of_run };
+                self.ask(&place, query).await
+            }
+        }
+    }
+
+    async fn move_lease(&mut self, step: Step) -> String {
+        let journal = self.journal;
+        match step {
+            Step::Open { run: number, claim } => {
+                let lease = journal.open_run(run(RUNS[number]), claim).await;
+                told(lease.inspect(|lease| self.leases.push(lease.clone())))
+            }
+            Step::Renew { lease, claim } => match self.lease(lease) {
+                Some(lease) => told(journal.renew(lease, claim).await),
+                None => "no lease".to_owned(),
+            },
+            Step::Close { lease } => match self.lease(lease) {
+                Some(lease) => told(journal.close_run(lease).await),
+                None => "no lease".to_owned(),
+            },
+            Step::Abandon { holder } => {
+                match journal.holders().await.unwrap().get(holder).cloned() {
+                    Some(holder) => told(journal.abandon(holder).await),
+                    None => "no holder".to_owned(),
+                }
+            }
+            other => panic!("{other:?} moves no lease"),
+        }
+    }
+
+    async fn record(&mut self, step: Step) -> String {
+        match step {
+            Step::Intend { lease, place, effect } => {
+                let mut planned = call(&place.scope(), place.seq, effect);
+                planned.epoch = self.lease(lease).map_or(1, |lease| lease.epoch);
+                planned.driver_call_id = (place.seq % 2 == 0).then(|| "driver".to_owned());
+                let intent = self.journal.intend(planned).await;
+                told(intent.map(|intent| self.intents.push(intent)))
+            }
+            Step::Amend { intent } => match self.intents.get(intent) {
+                Some(intent) => told(self.journal.amend(intent, r#"{"after":1}"#.to_owned()).await),
+                None => "nothing to amend".to_owned(),
+            },
+            Step::Settle { intent, status } if intent < self.intents.len() => {
+                let intent = self.intents.swap_remove(intent);
+                told(self.journal.settle(intent, outcome(status)).await)
             }
             Step::Settle { .. } => "nothing to settle".to_owned(),
-            Step::Refuse { place, status } => {
-                let planned = call(&place.scope(), place.seq, Effect::Once);
-                told(journal.refuse(planned, outcome(status)).await)
+            Step::Refuse { lease, place, status } => {
+                let mut planned = call(&place.scope(), place.seq, Effect::Once);
+                planned.epoch = self.lease(lease).map_or(1, |lease| lease.epoch);
+                told(self.journal.refuse(planned, outcome(status)).await)
             }
-            Step::Ask { place, order, after_change, limit } => {
-                let run = place.scope().run;
-                let query =
-                    CallQuery { order, after_change, limit, ..CallQuery::of_run(run.clone()) };
-                let state = journal.attempt(&place.scope()).await.unwrap();
-                let runs = RunQuery { limit, ..RunQuery::default() };
-                format!(
-                    "{:?} {:?} {:?} {:?}",
-                    journal.calls(query).await.unwrap(),
-                    journal.runs(runs).await.unwrap(),
-                    state.last_seq,
-                    state.occurrences.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-                )
-            }
-        });
+            other => panic!("{other:?} records no call"),
+        }
+    }
+
+    /// Returns one of the leases that were given, over or not.
+    fn lease(&self, number: usize) -> Option<Lease> {
+        self.leases.iter().rev().nth(number).cloned()
+    }
+
+    async fn ask(&self, place: &Place, query: CallQuery) -> String {
+        let (journal, scope) = (self.journal, place.scope());
+        let state = journal.attempt(&scope).await.unwrap();
+        let runs = RunQuery { limit: query.limit, ..RunQuery::default() };
+        let answers = [
+            told(journal.calls(query).await),
+            told(journal.runs(runs).await),
+            told(journal.holders().await),
+            told(journal.recorded(&scope).await),
+            told(journal.by_driver_id(&scope, "driver").await),
+            told(journal.earlier_effects(&scope, 2).await),
+            told(journal.snapshots(&scope.run, None).await),
+            told(journal.snapshots(&scope.run, Some(&place.id())).await),
+            told(journal.late_outcomes(&scope.run).await),
+            format!(
+                "{} {:?}",
+                state.last_seq,
+                state.occurrences.iter().collect::<BTreeMap<_, _>>()
+            ),
+        ];
+        answers.join("\n")
+    }
+}
+
+/// Takes the steps and returns everything that the journal answered.
+async fn answers(journal: &dyn Journal, steps: &[Step]) -> Vec<String> {
+    let mut users = Users { journal, leases: Vec::new(), intents: Vec::new() };
+    let mut answers = Vec::new();
+    for step in steps.iter().cloned() {
+        answers.push(users.take(step).await);
     }
     answers.push(format!("{:?}", journal.calls(CallQuery::default()).await.unwrap()));
+    assert_eq!(journal.verify().await.unwrap(), [], "after {answers:#?}");
     answers
 }
 
-fn told(result: Result<(), JournalError>) -> String {
-    result.map_or_else(|err| err.to_string(), |()| "done".to_owned())
+fn told<T: std::fmt::Debug>(result: Result<T, JournalError>) -> String {
+    result.map_or_else(|err| err.to_string(), |answer| format!("{answer:?}"))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn file_and_memory_answer_alike(steps in prop::collection::vec(step(), 1..40)) {
+    fn file_and_memory_answer_alike(steps in prop::collection::vec(step(), 1..60)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = SqliteJournal::open(directory.path().join("journal.db")).unwrap();

@@ -10,7 +10,7 @@ use haft_contract::Effect;
 use haft_journal::{CallQuery, Journal, SqliteJournal, Status};
 use rusqlite::Connection;
 
-use crate::fixture::{call, lines, record, run, scope};
+use crate::fixture::{call, lines, open, record, scope};
 
 /// Opens what `prepare` makes inside a directory, and expects this error; the directory is written `DIR`.
 fn check_error(prepare: impl Fn(&Path) -> PathBuf, expect: Expect) {
@@ -25,7 +25,7 @@ fn check_error(prepare: impl Fn(&Path) -> PathBuf, expect: Expect) {
 /// Opens the journal, records one call and returns all calls.
 async fn use_once(path: &Path, seq: u32) -> String {
     let journal = SqliteJournal::open(path).unwrap();
-    journal.begin_run(run("r")).await.unwrap();
+    open(&journal, "r").await;
     record(&journal, call(&scope("r"), seq, Effect::Once), Status::Succeeded).await;
     lines(&journal.calls(CallQuery::default()).await.unwrap())
 }
@@ -54,7 +54,7 @@ async fn a_journal_is_created_and_opened_again() {
         .unwrap()
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 1);
+    assert_eq!(version, 2);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn only_the_owner_can_look_inside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state/haft/journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    journal.begin_run(run("r")).await.unwrap();
+    open(&journal, "r").await;
     let mode = |name: &str| {
         let path = directory.path().join(name);
         format!("{:o} {name}\n", fs::metadata(path).unwrap().permissions().mode() & 0o777)
@@ -112,7 +112,7 @@ fn a_newer_journal_is_left_alone() {
             path
         },
         expect![
-            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 1: use the newer haft that wrote it, or another journal file"
+            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 2: use the newer haft that wrote it, or another journal file"
         ],
     );
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use haft_contract::Effect;
 use haft_journal::{CallQuery, Journal, JournalError, SqliteJournal, Status};
 
-use crate::fixture::{call, call_of, outcome, record, run, scope};
+use crate::fixture::{call, call_of, open, outcome, record, scope};
 
 const PART: &str = "HAFT_TEST_DISK_PART";
 const DISK: &str = "HAFT_TEST_DISK";
@@ -57,7 +57,7 @@ async fn fill(disk: &Path) {
     std::fs::write(&ballast, vec![1; 500_000]).unwrap();
     let path = disk.join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    journal.begin_run(run("r")).await.unwrap();
+    open(&journal, "r").await;
     let input = format!("{{\"content\":\"{}\"}}", "x".repeat(10_000));
     let large = |seq| call_of(&scope("r"), seq, ("write", Effect::Once), &input);
 

@@ -1,12 +1,14 @@
-//! Two journals on one file, as two processes have them: both write, neither starves, and change numbers stay in the
-//! order in which commits become visible.
+//! Two journals on one file, as two processes have them: both write, neither starves, change numbers stay in the order
+//! in which commits become visible, and a run is one's or the other's.
 
 use std::sync::Arc;
 
 use haft_contract::{Effect, Scope};
-use haft_journal::{CallOrder, CallQuery, CallRow, Journal, SqliteJournal, Status};
+use haft_journal::{
+    CallOrder, CallQuery, CallRow, Journal, JournalError, PlannedCall, SqliteJournal, Status,
+};
 
-use crate::fixture::{call, record, run, scope};
+use crate::fixture::{brief_claim, call, claim, open, outcome, record, run, scope};
 
 const TASKS: u32 = 8;
 const CALLS: u32 = 40;
@@ -16,7 +18,7 @@ async fn both_write_and_a_follower_sees_every_change_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journals = [(); 2].map(|()| Arc::new(SqliteJournal::open(&path).unwrap()));
-    journals[0].begin_run(run("r")).await.unwrap();
+    open(&*journals[0], "r").await;
 
     let mut tasks = tokio::task::JoinSet::new();
     for (number, journal) in (0..).zip(&journals) {
@@ -56,4 +58,50 @@ async fn follow_until(journal: &SqliteJournal, succeeded_expected: usize) -> Vec
         seen.extend(rows);
     }
     seen
+}
+
+#[tokio::test]
+async fn a_run_is_one_process_s_and_the_other_is_told_whose() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let [first, second] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
+    first.open_run(run("r"), brief_claim("one")).await.unwrap();
+    let intent = first.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
+
+    let lease = second.open_run(run("r"), claim("two")).await.unwrap();
+    let loser = first.open_run(run("r"), claim("one")).await;
+    let Err(JournalError::Held { holder }) = loser else { panic!("both have the run: {loser:?}") };
+    assert_eq!(holder.owner, claim("two").owner);
+
+    let settled = first.settle(intent, outcome(Status::Succeeded)).await;
+    let Err(JournalError::Fenced { epoch, by, .. }) = settled else { panic!("{settled:?}") };
+    assert_eq!((epoch, by), (1, Some(claim("two").owner)));
+    let late = second.late_outcomes(&run("r").id).await.unwrap();
+    assert_eq!((late.len(), late[0].status, late[0].epoch), (1, Status::Succeeded, 1));
+    let rows = second.calls(CallQuery::default()).await.unwrap();
+    assert_eq!((rows.len(), rows[0].status), (1, Status::Unknown));
+
+    let next = PlannedCall { epoch: lease.epoch, ..call(&scope("r"), 2, Effect::Once) };
+    record(&second, next, Status::Succeeded).await;
+    assert_eq!(second.verify().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_want_a_run_at_once_one_gets_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..8 {
+        let journal = SqliteJournal::open(&path).unwrap();
+        tasks.spawn(async move { journal.open_run(run("r"), claim(&format!("p{number}"))).await });
+    }
+    let mut leases = Vec::new();
+    while let Some(answer) = tasks.join_next().await {
+        match answer.unwrap() {
+            Ok(lease) => leases.push(lease),
+            Err(JournalError::Held { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(leases.len(), 1, "{leases:?}");
 }

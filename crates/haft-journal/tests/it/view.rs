@@ -7,7 +7,7 @@ use haft_journal::{Journal, Outcome, SqliteJournal, Status};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
-use crate::fixture::{call, outcome, output, record, run, scope};
+use crate::fixture::{call, open, outcome, output, record, scope};
 
 fn view_rows(db: &Connection) -> Vec<Value> {
     let mut statement = db.prepare("SELECT * FROM _smithers_tool_calls ORDER BY seq").unwrap();
@@ -33,13 +33,17 @@ async fn every_status_has_its_row() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    journal.begin_run(run("r")).await.unwrap();
+    open(&journal, "r").await;
     record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
     record(&journal, call(&scope("r"), 2, Effect::Read), Status::Failed).await;
     let refused = call(&scope("r"), 3, Effect::Once);
     journal.refuse(refused, outcome(Status::Refused)).await.unwrap();
     record(&journal, call(&scope("r"), 4, Effect::Idempotent), Status::Unknown).await;
     drop(journal.intend(call(&scope("r"), 5, Effect::Once)).await.unwrap());
+    // The owner of this one is gone.
+    let lease = open(&journal, "s").await;
+    drop(journal.intend(call(&scope("s"), 6, Effect::Once)).await.unwrap());
+    journal.close_run(lease).await.unwrap();
 
     let rows = view_rows(&Connection::open(&path).unwrap());
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
@@ -48,6 +52,7 @@ async fn every_status_has_its_row() {
         {"attempt":1,"error_json":"{\"code\":\"TOOL_PATH_INVALID\",\"message\":\"there is no file \\\"a\\\"\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-2\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":2,"started_at_ms":2020,"status":"error","tool_name":"read"}
         {"attempt":1,"error_json":"{\"code\":\"PERMISSION_DENIED\",\"message\":\"rule 3 denies it\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-3\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":3,"started_at_ms":2030,"status":"error","tool_name":"write"}
         {"attempt":1,"error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"it may have happened\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-4\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":4,"started_at_ms":2040,"status":"error","tool_name":"todo"}
+        {"attempt":1,"error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"haft ended before it was told how the call ended\"}","finished_at_ms":null,"input_json":"{\"path\":\"file-6\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"s","seq":6,"started_at_ms":2060,"status":"error","tool_name":"write"}
     "#]].assert_eq(&text);
 }
 
@@ -56,7 +61,7 @@ async fn cut(text: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
-    journal.begin_run(run("r")).await.unwrap();
+    open(&journal, "r").await;
     let intent = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
     let ended = Outcome { envelope: output(json!(text)), ..outcome(Status::Succeeded) };
     journal.settle(intent, ended).await.unwrap();

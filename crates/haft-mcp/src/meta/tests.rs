@@ -19,19 +19,19 @@ fn scopes_are_read_and_other_keys_are_not_ours() {
     check(
         json!({}),
         &expect![[
-            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None }"#
+            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
         ]],
     );
     check(
         json!({"progressToken": 1, "com.example/haft/run": 5}),
         &expect![[
-            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None }"#
+            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
         ]],
     );
     check(
         json!({"haft/run": "r1", "haft/node": "build", "haft/iteration": 2, "haft/attempt": 3, "haft/call": "toolu_1"}),
         &expect![[
-            r#"CallMeta { run: Some(RunId("r1")), place: Place { node: "build", iteration: 2, attempt: 3 }, driver_call_id: Some("toolu_1") }"#
+            r#"CallMeta { run: Some(RunId("r1")), place: Place { node: "build", iteration: 2, attempt: 3 }, driver_call_id: Some("toolu_1"), resume: Continue }"#
         ]],
     );
 }

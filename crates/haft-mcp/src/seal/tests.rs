@@ -6,7 +6,7 @@ use super::*;
 const TICKET: Ticket = Ticket { number: 7, expires_at_ms: 600_000 };
 
 fn binding(tool: &str, input: &Value, run: &str, place: Place) -> Binding {
-    let meta = CallMeta { run: None, place, driver_call_id: None };
+    let meta = CallMeta { run: None, place, ..CallMeta::default() };
     Binding::new(tool, input, run, &meta)
 }
 

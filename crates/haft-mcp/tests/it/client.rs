@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft::{Clock, Limits, Registry, Roots, Runtime, RuntimeParts, SessionOptions, SystemClock};
 use haft_contract::{RequirementSet, RunId, Tool, Variables};
-use haft_journal::{Journal, MemoryJournal};
+use haft_journal::{Journal, MemoryJournal, Owner};
 use haft_mcp::{STATE_KEY_BYTES, ServeError, Server, serve};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
@@ -169,6 +169,10 @@ fn runtime(
         environment: Vec::new(),
         sidecars: place.path().join("sidecars"),
         clock: Arc::new(SystemClock),
+        owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+        is_gone: Arc::new(|_| false),
+        on_repeat: haft::OnRepeat::Warn,
+        settings: "{}".to_owned(),
     })
     .unwrap()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haft::{Call, Clock, Limits, Registry, Roots, Run, Runtime, RuntimeParts, SessionOptions};
 use haft_contract::{Envelope, RequirementSet, RunId, Variables};
-use haft_journal::{CallQuery, MemoryJournal};
+use haft_journal::{CallQuery, MemoryJournal, Owner};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::Profile;
@@ -58,6 +58,10 @@ impl Workspace {
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),
+            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            is_gone: Arc::new(|_| false),
+            on_repeat: haft::OnRepeat::Warn,
+            settings: "{}".to_owned(),
         })
         .unwrap();
         let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();

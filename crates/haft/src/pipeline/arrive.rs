@@ -1,4 +1,4 @@
-//! A call arrives: it gets its place in the run, its number and its keys, whatever becomes of it.
+//! A call arrives: it gets its place in the run, its keys and, unless it was made before, its number.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::call::Call;
 use crate::registry::Registered;
-use crate::run::{Numbered, RunError, RunState};
+use crate::run::{Attempt, DriverId, Numbered, Placed, Placing, RunError, RunState, Standing};
 
 /// Input and accesses as the journal holds them, each, in bytes; longer ones are stored as size and SHA-256.
 pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
@@ -21,6 +21,7 @@ pub(super) struct Arrived {
     found: Option<Arc<Registered>>,
     suggestions: Vec<String>,
     entry: Entry,
+    standing: Standing,
 }
 
 /// What the journal and the envelope say of a call at any stage.
@@ -34,6 +35,10 @@ pub(super) struct Entry {
     driver_call_id: Option<String>,
     started_at_ms: u64,
     started: Instant,
+    epoch: u64,
+    attempt: Arc<Attempt>,
+    /// Held until the call is done.
+    _driver_id: Option<DriverId>,
 }
 
 /// A call whose number is still to be given.
@@ -41,23 +46,32 @@ struct Named {
     call: Call,
     found: Option<Arc<Registered>>,
     tool: String,
-    canonical: String,
+    recorded_input: String,
     scope: Scope,
     first_key: CallKey,
     started: Instant,
 }
 
-/// Gives the call the next number of its attempt.
+/// Finds out whether the call was made before, and gives it the next number of its attempt if it was not.
 pub(super) async fn arrive(call: Call, run: &RunState) -> Result<Arrived, RunError> {
     let named = named(call, run)?;
-    let numbered = run.number(&named.scope, named.first_key).await?;
-    Ok(numbered_as(named, numbered, run))
+    let placing = Placing {
+        scope: &named.scope,
+        first_key: named.first_key,
+        driver_call_id: named.call.driver_call_id.as_deref(),
+        tool: &named.tool,
+        input: &named.recorded_input,
+    };
+    let placed = run.place(&placing).await?;
+    Ok(placed_as(named, placed, run))
 }
 
 /// Lets the call arrive as if it were the first of its attempt. The journal does not learn of it, so it must not go
 /// further than to be judged.
 pub(super) fn rehearse(call: Call, run: &RunState) -> Result<Arrived, RunError> {
-    Ok(numbered_as(named(call, run)?, Numbered { seq: 1, occurrence: 0 }, run))
+    let standing = Standing::New(Numbered { seq: 1, occurrence: 0 });
+    let placed = Placed { attempt: Arc::default(), epoch: 0, standing, driver_id: None };
+    Ok(placed_as(named(call, run)?, placed, run))
 }
 
 fn named(mut call: Call, run: &RunState) -> Result<Named, RunError> {
@@ -77,33 +91,64 @@ fn named(mut call: Call, run: &RunState) -> Result<Named, RunError> {
         found.as_ref().map_or_else(|| call.tool.clone(), |tool| tool.contract().id.to_string());
     let canonical = canonical_json(&call.input);
     let first_key = CallKey::first(&scope, &tool, &canonical);
-    Ok(Named { call, found, tool, canonical, scope, first_key, started })
+    let recorded_input = recorded_input(&call.input, canonical, found.as_deref());
+    Ok(Named { call, found, tool, recorded_input, scope, first_key, started })
 }
 
-fn numbered_as(named: Named, numbered: Numbered, run: &RunState) -> Arrived {
-    let Named { call, found, tool, canonical, scope, first_key, started } = named;
+fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
+    let Named { call, found, tool, recorded_input, scope, first_key, started } = named;
+    let Placed { attempt, epoch, standing, driver_id } = placed;
     let parts = &run.session.shared.parts;
     let suggestions = match &found {
         Some(_) => Vec::new(),
         None => parts.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
     };
+    let (seq, occurrence) = match &standing {
+        Standing::New(numbered) => (numbered.seq, numbered.occurrence),
+        Standing::Recorded { row, occurrence } => (row.seq, *occurrence),
+        Standing::UnderWay => (0, 0),
+    };
     let entry = Entry {
-        id: CallId { scope, seq: numbered.seq },
+        id: CallId { scope, seq },
         effect: found.as_ref().map_or(Effect::Read, |tool| tool.contract().effect),
         first_key,
-        call_key: first_key.occurrence(numbered.occurrence),
-        recorded_input: recorded_input(&call.input, canonical, found.as_deref()),
+        call_key: first_key.occurrence(occurrence),
+        recorded_input,
         driver_call_id: call.driver_call_id.clone(),
         started_at_ms: parts.clock.now_ms(),
         started,
+        epoch,
+        attempt,
+        _driver_id: driver_id,
         tool,
     };
-    Arrived { call, found, suggestions, entry }
+    Arrived { call, found, suggestions, entry, standing }
 }
 
 impl Arrived {
     pub(super) fn into_parts(self) -> (Call, Option<Arc<Registered>>, Vec<String>, Entry) {
         (self.call, self.found, self.suggestions, self.entry)
+    }
+
+    pub(super) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub(super) fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Returns whether the tool can find out if a call happened.
+    pub(super) fn has_probe(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.tool().has_probe())
+    }
+
+    /// Numbers a call that was made before and is to be executed: it keeps its keys.
+    pub(super) fn again(mut self, occurrence: u32) -> Self {
+        let numbered = self.entry.attempt.number_as(self.entry.first_key, occurrence);
+        self.entry.id.seq = numbered.seq;
+        self.standing = Standing::New(numbered);
+        self
     }
 }
 
@@ -114,6 +159,14 @@ impl Entry {
 
     pub(super) fn call_key(&self) -> CallKey {
         self.call_key
+    }
+
+    pub(super) fn first_key(&self) -> CallKey {
+        self.first_key
+    }
+
+    pub(super) fn attempt(&self) -> &Arc<Attempt> {
+        &self.attempt
     }
 
     pub(super) fn tool(&self) -> &str {
@@ -133,6 +186,7 @@ impl Entry {
     pub(super) fn planned(&self, accesses: String) -> PlannedCall {
         PlannedCall {
             id: self.id.clone(),
+            epoch: self.epoch,
             tool: self.tool.clone(),
             effect: self.effect,
             first_key: self.first_key,

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::intend::Intended;
 use super::panic::{Contained, contained};
 use super::watch::Watched;
-use crate::files::GrantedFs;
+use crate::effects::tag_of;
+use crate::files::{GrantedFs, OpenIntent};
 use crate::run::RunState;
 use crate::shell::{CallEnvironment, CallLabel, CallShell};
 
@@ -32,14 +33,15 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
     let (watched, intent) = intended.into_parts();
     let valid = watched.capable().valid();
     let call = valid.call();
-    let timeout_ms = timeout_ms(&watched, run);
-    let deadline = Instant::now() + Duration::from_millis(timeout_ms);
-    let stop = call.cancellation.child_token();
-    let cx = context(&watched, run, Timing { timeout_ms, deadline, stop: stop.clone() });
+    let timing = Timing::of(&watched, run);
+    let (timeout_ms, deadline, stop) = (timing.timeout_ms, timing.deadline, timing.stop.clone());
+    let open = Arc::new(OpenIntent::new(intent));
+    let cx = context(&watched, run, timing, Some(Arc::clone(&open)));
     let work = valid.tool().call_unguarded(call.input.clone(), cx);
     let ended = run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, deadline).await;
     let effect = valid.entry().effect();
     let (result, status) = conclude(ended, effect, timeout_ms);
+    let intent = open.take().expect("only this stage takes the intent, and it does so once");
     Executed { watched, intent, result, status }
 }
 
@@ -119,10 +121,19 @@ fn stopped_error(mut err: ToolError, code: ErrorCode) -> ToolError {
     err
 }
 
-struct Timing {
+/// When a call has to end.
+pub(super) struct Timing {
     timeout_ms: u64,
-    deadline: Instant,
+    pub(super) deadline: Instant,
     stop: CancellationToken,
+}
+
+impl Timing {
+    pub(super) fn of(watched: &Watched, run: &RunState) -> Self {
+        let timeout_ms = timeout_ms(watched, run);
+        let stop = watched.capable().valid().call().cancellation.child_token();
+        Self { timeout_ms, deadline: Instant::now() + Duration::from_millis(timeout_ms), stop }
+    }
 }
 
 /// Returns the time for the call: what its input asks for, else what is configured.
@@ -132,7 +143,13 @@ fn timeout_ms(watched: &Watched, run: &RunState) -> u64 {
     asked.unwrap_or(run.session.shared.parts.limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
 }
 
-fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
+/// Returns what the tool is given. Without an intent it can change nothing.
+pub(super) fn context(
+    watched: &Watched,
+    run: &RunState,
+    timing: Timing,
+    intent: Option<Arc<OpenIntent>>,
+) -> Cx {
     let parts = &run.session.shared.parts;
     let valid = watched.capable().valid();
     let (call, entry) = (valid.call(), valid.entry());
@@ -153,7 +170,7 @@ fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
         },
         label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
     };
-    let fs = granted_fs(watched, run, &timing.stop);
+    let fs = granted_fs(watched, run, &timing.stop, intent);
     Cx::new(CxParts {
         tool: contract.id.clone(),
         effect: contract.effect,
@@ -173,7 +190,12 @@ fn context(watched: &Watched, run: &RunState, timing: Timing) -> Cx {
 
 /// Returns the files that the call may reach: what its grant holds, and of that only those places for changes that were
 /// declared and judged.
-fn granted_fs(watched: &Watched, run: &RunState, stop: &CancellationToken) -> GrantedFs {
+fn granted_fs(
+    watched: &Watched,
+    run: &RunState,
+    stop: &CancellationToken,
+    intent: Option<Arc<OpenIntent>>,
+) -> GrantedFs {
     let capable = watched.capable();
     let changed = capable.accesses().iter().filter_map(|access| match access {
         Canonical::Write { path } => Some(path.absolute.clone()),
@@ -186,6 +208,8 @@ fn granted_fs(watched: &Watched, run: &RunState, stop: &CancellationToken) -> Gr
         territory: run.session.territory.clone(),
         grant: Arc::clone(watched.grant()),
         changes_beneath: changed.collect(),
+        intent,
+        tag: tag_of(capable.valid().entry().call_key()),
         reads_sidecars: !capable.valid().contract().requires.fs.read.is_empty(),
         stop: stop.clone(),
         shared: Arc::clone(&run.session.shared),

@@ -11,9 +11,12 @@ mod execute;
 mod intend;
 mod panic;
 mod permit;
+mod probe;
+mod recall;
 mod record;
 mod refusal;
 mod rehearse;
+mod repeat;
 mod truncate;
 mod validate;
 mod watch;
@@ -26,24 +29,44 @@ pub(crate) use truncate::ERROR_BYTES_MAX;
 
 use crate::call::Call;
 use crate::run::{RunError, RunState};
+use haft_journal::CallRow;
+use recall::Recalled;
 use refusal::Stop;
+use repeat::Repeated;
 
 /// Passes a call through all stages.
 pub(crate) async fn pass(call: Call, run: &RunState) -> Result<Envelope, RunError> {
     let arrived = arrive::arrive(call, run).await?;
-    match admit_and_execute(arrived, run).await {
+    let (arrived, doubtful) = match recall::recall(arrived, run).await? {
+        Recalled::Fresh(arrived) => (arrived, None),
+        Recalled::Doubtful(arrived, row) => (arrived, Some(row)),
+        Recalled::Answered(envelope) => return Ok(envelope),
+    };
+    match admit_and_execute(arrived, doubtful, run).await {
         Ok(envelope) => Ok(envelope),
         Err(Stop::Refused(refusal)) => record::refused(*refusal, run).await,
         Err(Stop::Failed(err)) => Err(err),
     }
 }
 
-async fn admit_and_execute(arrived: arrive::Arrived, run: &RunState) -> Result<Envelope, Stop> {
+async fn admit_and_execute(
+    arrived: arrive::Arrived,
+    doubtful: Option<Box<CallRow>>,
+    run: &RunState,
+) -> Result<Envelope, Stop> {
     let valid = validate::validate(arrived)?;
+    let valid = match repeat::repeat(valid, run).await? {
+        Repeated::Go(valid) => *valid,
+        Repeated::Answered(envelope) => return Ok(*envelope),
+    };
     let capable = capable::capable(valid, run)?;
     run.session.shared.learn_conditions(capable.accesses()).await;
     let permitted = permit::permit(capable, run)?;
     let watched = watch::watch(permitted, run).await?;
+    let watched = match probe::probe(watched, doubtful, run).await? {
+        Ok(watched) => watched,
+        Err(envelope) => return Ok(envelope),
+    };
     let intended = intend::intend(watched, run).await?;
     let executed = execute::execute(intended, run).await;
     let truncated = truncate::truncate(executed, run);

@@ -35,6 +35,7 @@ pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
     let mut metadata = Metadata {
         call_id: Some(entry.id().to_string()),
         unsafe_no_sandbox: run.session.shared.parts.sandbox.is_off(),
+        retry_warning: watched.capable().valid().retry_warning().map(str::to_owned),
         ..Metadata::default()
     };
     let recorded = result.as_ref().err().and_then(|err| err.recorded.clone());
@@ -62,7 +63,12 @@ pub(super) fn bytes_max(contract: &Contract, limits: &Limits) -> usize {
     bytes.min(OUTPUT_BYTES_MAX)
 }
 
-fn apply(output: Output, metadata: &mut Metadata, watched: &Watched, run: &RunState) -> Value {
+pub(super) fn apply(
+    output: Output,
+    metadata: &mut Metadata,
+    watched: &Watched,
+    run: &RunState,
+) -> Value {
     metadata.exit_code = output.exit_code;
     if let Some(confined) = output.confined {
         metadata.enforced = Some(confined.enforced);

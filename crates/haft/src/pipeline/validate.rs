@@ -15,6 +15,7 @@ pub(super) struct Valid {
     call: Call,
     registered: Arc<Registered>,
     entry: Entry,
+    retry_warning: Option<String>,
 }
 
 pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
@@ -34,7 +35,7 @@ pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
         }
     };
     match violations.or_else(|| untakeable(&registered, &call)) {
-        None => Ok(Valid { call, registered, entry }),
+        None => Ok(Valid { call, registered, entry, retry_warning: None }),
         Some(violations) => {
             let short = format!("invalid input for {}", entry.tool());
             let message = format!("{short}: {violations}");
@@ -75,6 +76,15 @@ impl Valid {
 
     pub(super) fn entry(&self) -> &Entry {
         &self.entry
+    }
+
+    /// Has the answer say what earlier attempts did.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.retry_warning = Some(warning);
+    }
+
+    pub(super) fn retry_warning(&self) -> Option<&str> {
+        self.retry_warning.as_deref()
     }
 
     pub(super) fn into_entry(self) -> Entry {

@@ -1,17 +1,14 @@
 //! What the journal knows of calls.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use expect_test::expect;
 use haft::{Call, Place, RunError};
-use haft_contract::{BoxFuture, Cx, Effect, Scope, Tool, ToolError};
-use haft_journal::{
-    AttemptState, CallQuery, CallRow, Intent, Journal, JournalError, MemoryJournal, NewRun,
-    Outcome, PlannedCall, RunQuery, RunRow, Status,
-};
+use haft_contract::{Cx, Effect, Tool, ToolError};
+use haft_journal::Status;
 use serde_json::json;
 
+use crate::faulty::{FaultyJournal, Step};
 use crate::stage::{Counter, Setting, Stage, Text};
 
 fn keys() -> Tool {
@@ -95,70 +92,14 @@ async fn a_place_that_is_not_valid_is_an_error_before_anything_happens() {
     assert!(stage.rows().await.is_empty());
 }
 
-/// A journal whose disk fills up.
-struct Filling {
-    inner: MemoryJournal,
-    full: AtomicBool,
-}
-
-impl Filling {
-    fn check(&self) -> Result<(), JournalError> {
-        if self.full.load(Ordering::SeqCst) {
-            Err(JournalError::Full { path: "journal".into() })
-        } else {
-            Ok(())
-        }
-    }
-}
-
-impl Journal for Filling {
-    fn begin_run(&self, run: NewRun) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.inner.begin_run(run)
-    }
-
-    fn attempt(&self, scope: &Scope) -> BoxFuture<'_, Result<AttemptState, JournalError>> {
-        self.inner.attempt(scope)
-    }
-
-    fn intend(&self, call: PlannedCall) -> BoxFuture<'_, Result<Intent, JournalError>> {
-        Box::pin(async move {
-            self.check()?;
-            self.inner.intend(call).await
-        })
-    }
-
-    fn settle(&self, intent: Intent, outcome: Outcome) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(async move {
-            self.check()?;
-            self.inner.settle(intent, outcome).await
-        })
-    }
-
-    fn refuse(
-        &self,
-        call: PlannedCall,
-        outcome: Outcome,
-    ) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.inner.refuse(call, outcome)
-    }
-
-    fn calls(&self, query: CallQuery) -> BoxFuture<'_, Result<Vec<CallRow>, JournalError>> {
-        self.inner.calls(query)
-    }
-
-    fn runs(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunRow>, JournalError>> {
-        self.inner.runs(query)
-    }
-}
-
 #[tokio::test]
 async fn nothing_executes_without_an_intent_and_no_envelope_leaves_without_an_outcome() {
-    let journal = Arc::new(Filling { inner: MemoryJournal::new(), full: AtomicBool::new(false) });
+    let journal = Arc::new(FaultyJournal::default());
     let counter = Counter::default();
     let (executed, filling) = (counter.clone(), Arc::clone(&journal));
     let fills = Tool::new("fills").effect(Effect::Once).execute_with(move |_: Text, _: Cx| {
         executed.add();
-        filling.full.store(true, Ordering::SeqCst);
+        filling.fail_from(Step::Intend);
         async { Ok::<_, ToolError>("done") }
     });
     let setting = Setting { tools: vec![fills], journal, ..Setting::default() };

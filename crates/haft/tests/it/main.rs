@@ -3,7 +3,9 @@
 
 mod asking;
 mod bounds;
+mod durability;
 mod execution;
+mod faulty;
 mod journal;
 mod protected;
 mod refusals;

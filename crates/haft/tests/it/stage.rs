@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use haft::{
-    Asker, Call, Clock, Headless, Limits, ProjectRules, Registry, Roots, Run, Runtime,
+    Asker, Call, Clock, Headless, Limits, OnRepeat, ProjectRules, Registry, Roots, Run, Runtime,
     RuntimeParts, Session, SessionOptions, Watchdog,
 };
 use haft_contract::{Envelope, RequirementSet, RunId, Tool, Variables};
-use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal};
+use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal, Owner};
 use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use schemars::JsonSchema;
@@ -47,6 +47,11 @@ pub(crate) struct Setting {
     pub(crate) requires: RequirementSet,
     pub(crate) network_guard: NetworkGuard,
     pub(crate) project_rules: Option<Arc<dyn ProjectRules>>,
+    pub(crate) on_repeat: OnRepeat,
+    /// Where the workspace and the sidecars are; a new place unless given.
+    pub(crate) directory: Option<Arc<tempfile::TempDir>>,
+    pub(crate) owner: &'static str,
+    pub(crate) holds_repeats_back: bool,
 }
 
 impl Default for Setting {
@@ -61,6 +66,10 @@ impl Default for Setting {
             requires: RequirementSet::default(),
             network_guard: NetworkGuard::default(),
             project_rules: None,
+            on_repeat: OnRepeat::default(),
+            directory: None,
+            owner: "first",
+            holds_repeats_back: false,
         }
     }
 }
@@ -84,7 +93,7 @@ impl Clock for StoppedClock {
 
 /// A session and its first run.
 pub(crate) struct Stage {
-    pub(crate) directory: tempfile::TempDir,
+    pub(crate) directory: Arc<tempfile::TempDir>,
     pub(crate) runtime: Runtime,
     pub(crate) session: Session,
     pub(crate) run: Run,
@@ -92,9 +101,9 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn new(setting: Setting) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = setting.directory.unwrap_or_else(|| Arc::new(tempfile::tempdir().unwrap()));
         let root = directory.path().join("root");
-        std::fs::create_dir(&root).unwrap();
+        std::fs::create_dir_all(&root).unwrap();
         let roots = Roots::open(&root, &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(setting.tools).unwrap(),
@@ -113,10 +122,21 @@ impl Stage {
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),
+            owner: Owner { id: setting.owner.to_owned(), place: format!("test {}", setting.owner) },
+            // Only processes that are called so are known to be gone.
+            is_gone: Arc::new(|owner: &Owner| owner.id.starts_with("dead")),
+            on_repeat: setting.on_repeat,
+            settings: "{}".to_owned(),
         })
         .unwrap();
-        let options =
-            SessionOptions { asker: setting.asker, ..SessionOptions::headless("s1", "test") };
+        let options = SessionOptions {
+            asker: setting.asker,
+            holds_repeats_back: setting.holds_repeats_back,
+            ..SessionOptions::headless(
+                if setting.owner == "first" { "s1" } else { setting.owner },
+                "test",
+            )
+        };
         let session = runtime.session(options).unwrap();
         let run = session.run(RunId::parse("r1").unwrap());
         Self { directory, runtime, session, run }

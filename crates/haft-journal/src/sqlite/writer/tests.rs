@@ -6,7 +6,10 @@ use expect_test::{Expect, expect};
 use haft_contract::{CallId, CallKey, Effect, Envelope, Metadata, RunId, Scope};
 
 use super::*;
-use crate::sqlite::{open, tests::run};
+use crate::entry::Entry;
+use crate::sqlite::job::job;
+use crate::sqlite::tests::{claim, run};
+use crate::sqlite::{lease, open, record, upkeep};
 use crate::{Intent, Outcome, PlannedCall, Status};
 
 struct Fixture {
@@ -18,23 +21,20 @@ fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let db = open::writing(&path).unwrap();
-    let mut fixture =
-        Fixture { writer: Writer::new(db, "journal.db".into()), _directory: directory };
-    fixture.check(vec![begin("r")], expect!["done; sound"]);
-    fixture
+    let mut writer = Writer::new(db, "journal.db".into());
+    let (begin, _answer) = job(Firmness::Process, |tx| lease::open(tx, &run("r"), &claim()));
+    assert_eq!(writer.write(vec![begin]), Health::Sound);
+    Fixture { writer, _directory: directory }
 }
 
 impl Fixture {
     /// Writes the entries as one batch and expects these results, in the order of the entries.
     fn check(&mut self, entries: Vec<Entry>, expect: Expect) {
-        let (requests, answers): (Vec<_>, Vec<_>) = entries
+        let (jobs, answers): (Batch, Vec<_>) = entries
             .into_iter()
-            .map(|entry| {
-                let (reply, answer) = oneshot::channel();
-                (Request { entry, reply }, answer)
-            })
+            .map(|entry| job(entry.firmness(), move |tx| record::record(tx, &entry)))
             .unzip();
-        let health = self.writer.write(requests);
+        let health = self.writer.write(jobs);
         let mut lines: Vec<String> = answers
             .into_iter()
             .map(|mut answer| match answer.try_recv().unwrap() {
@@ -57,15 +57,12 @@ impl Fixture {
     }
 }
 
-fn begin(id: &str) -> Entry {
-    Entry::Run(run(id))
-}
-
 fn call(run: &str, seq: u32, effect: Effect) -> Arc<PlannedCall> {
     let scope = Scope::of_run(RunId::parse(run).unwrap());
     let key = CallKey::first(&scope, "tool", "{}");
     Arc::new(PlannedCall {
         id: CallId { scope, seq },
+        epoch: 1,
         tool: "tool".to_owned(),
         effect,
         first_key: key,
@@ -84,7 +81,7 @@ fn intended(seq: u32) -> Entry {
 fn settled(seq: u32, effect: Effect) -> Entry {
     let envelope = Envelope::Output { data: "ok".into(), metadata: Metadata::default() };
     let outcome = Outcome { status: Status::Succeeded, envelope, finished_at_ms: 3 };
-    Entry::settle(Intent::new(call("r", seq, effect)), outcome).unwrap()
+    Entry::settle(Intent::new(call("r", seq, effect)), &outcome).unwrap()
 }
 
 fn large(seq: u32, input_bytes: usize) -> Entry {
@@ -168,8 +165,15 @@ fn after_a_failed_sync_nothing_more_is_promised() {
 fn change_numbers_are_never_given_twice() {
     let mut fixture = fixture();
     fixture.check(vec![intended(1), intended(2)], expect!["done; done; sound"]);
-    fixture.writer.db.execute("DELETE FROM calls", []).unwrap();
-    fixture.check(vec![intended(1)], expect!["done; sound"]);
+    let id = RunId::parse("r").unwrap();
+    let (again, _answer) = job(Firmness::Process, move |tx| {
+        upkeep::remove_rest(tx, &id)?;
+        lease::open(tx, &run("r"), &claim())
+    });
+    assert_eq!(fixture.writer.write(vec![again]), Health::Sound);
+    let mut second = PlannedCall::clone(&call("r", 1, Effect::Once));
+    second.epoch = 2;
+    fixture.check(vec![Entry::Intended(Arc::new(second))], expect!["done; sound"]);
     let change: i64 =
         fixture.writer.db.query_row("SELECT change FROM calls", [], |row| row.get(0)).unwrap();
     assert_eq!(change, 3);

@@ -1,0 +1,183 @@
+//! What haft promises of the rows of a journal, as far as it can be seen in them later. Every backend shows its rows
+//! and adds what only it can know of its file. Only what also holds after any process was killed at any instruction is
+//! a promise: numbers, for one, may have gaps, because a read leaves no trace before it has ended.
+
+use std::collections::HashMap;
+
+use haft_contract::{Effect, RunId};
+use serde::de::IgnoredAny;
+
+use crate::lease::Standing;
+use crate::limits::FINDINGS_MAX;
+use crate::{CallRow, Finding, LateOutcome, Status, Verdict};
+
+/// One look at all rows: first every run, then the calls in the order of their places.
+#[derive(Debug, Default)]
+pub(crate) struct Inspection {
+    findings: Vec<Finding>,
+    standings: HashMap<RunId, Standing>,
+    /// Of the run whose calls are being shown.
+    keys: RunKeys,
+}
+
+/// What the keys of one run stand for.
+#[derive(Debug, Default)]
+struct RunKeys {
+    run: Option<RunId>,
+    /// The node and iteration of each first key.
+    places: HashMap<String, (String, u32)>,
+    /// The first key of each call key.
+    first_keys: HashMap<String, String>,
+    /// The open call of each call key and attempt.
+    open: HashMap<(String, u32), u32>,
+}
+
+impl Inspection {
+    /// Notes what is not as it should be.
+    pub(crate) fn find(&mut self, rule: &str, detail: String) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding { rule: rule.to_owned(), detail });
+        }
+    }
+
+    /// Returns what was found.
+    pub(crate) fn into_findings(self) -> Vec<Finding> {
+        self.findings
+    }
+
+    /// Looks at a run.
+    pub(crate) fn run(&mut self, run: &RunId, standing: Standing, settings: &str) {
+        self.json("settings are JSON", settings, || format!("run {run}"));
+        self.standings.insert(run.clone(), standing);
+    }
+
+    /// Looks at a call. The calls of a run that is being removed are not what they were.
+    pub(crate) fn call(&mut self, row: &CallRow) {
+        if self.standings.get(&row.scope.run).is_some_and(|standing| standing.is_going) {
+            return;
+        }
+        self.place(row);
+        self.status(row);
+        self.verdict(row);
+        self.texts(row);
+        self.epoch(row);
+        self.keys(row);
+    }
+
+    /// Looks at an outcome that came too late.
+    pub(crate) fn late_outcome(&mut self, late: &LateOutcome) {
+        let name = || format!("the late outcome of call {}", late.call);
+        self.json("envelopes are JSON", &late.envelope, name);
+        if late.status == Status::Intended {
+            self.find("late outcomes have ended", format!("{} is intended", name()));
+        }
+    }
+
+    fn place(&mut self, row: &CallRow) {
+        if row.seq == 0 || row.scope.attempt == 0 {
+            self.find("numbers count from 1", format!("call {}", row.id()));
+        }
+    }
+
+    /// Looks whether the columns are those of the status.
+    fn status(&mut self, row: &CallRow) {
+        let has_ended = row.envelope.is_some();
+        let fits = match row.status {
+            Status::Intended => !has_ended && row.effect != Effect::Read,
+            Status::Succeeded | Status::Failed | Status::Refused => has_ended,
+            Status::Unknown => true,
+        };
+        if !fits || has_ended != row.finished_at_ms.is_some() {
+            let found = |is_there| if is_there { "an" } else { "no" };
+            let (envelope, end) = (found(has_ended), found(row.finished_at_ms.is_some()));
+            let detail = format!(
+                "call {} ({}) is {} with {envelope} envelope and {end} end",
+                row.id(),
+                row.effect.as_str(),
+                row.status
+            );
+            self.find("a status fits its row", detail);
+        }
+    }
+
+    fn verdict(&mut self, row: &CallRow) {
+        let fits = match row.verdict {
+            None => row.settled_by.is_none(),
+            Some(verdict) => row.settled_by.is_some() && row.status == verdict.status(),
+        };
+        if !fits {
+            let verdict = row.verdict.map_or("no verdict", Verdict::as_str);
+            let detail = format!("call {} is {} with {verdict}", row.id(), row.status);
+            self.find("a verdict fits its row", detail);
+        }
+    }
+
+    fn texts(&mut self, row: &CallRow) {
+        let name = || format!("call {}", row.id());
+        self.json("inputs are JSON", &row.input, name);
+        self.json("accesses are JSON", &row.accesses, name);
+        if let Some(details) = &row.details {
+            self.json("details are JSON", details, name);
+        }
+        if let Some(envelope) = &row.envelope {
+            self.json("envelopes are JSON", envelope, name);
+        }
+    }
+
+    /// Looks whether the row was made under an epoch that there was, and under the latest if it is open.
+    fn epoch(&mut self, row: &CallRow) {
+        let Some(standing) = self.standings.get(&row.scope.run) else {
+            return self.find("calls belong to runs", format!("call {} has no run", row.id()));
+        };
+        let (latest, holder) =
+            (standing.epoch, standing.holder.as_ref().map(|holder| holder.epoch));
+        if row.epoch > latest {
+            let detail = format!("call {} has epoch {} and its run {latest}", row.id(), row.epoch);
+            self.find("epochs are those of the run", detail);
+        }
+        if row.status == Status::Intended && holder != Some(row.epoch) {
+            let detail =
+                format!("call {} is open, and nobody has its epoch {}", row.id(), row.epoch);
+            self.find("open calls have an owner", detail);
+        }
+    }
+
+    /// Looks whether a key stands for one thing, and whether a call is open once.
+    fn keys(&mut self, row: &CallRow) {
+        if self.keys.run.as_ref() != Some(&row.scope.run) {
+            self.keys = RunKeys { run: Some(row.scope.run.clone()), ..RunKeys::default() };
+        }
+        if !is_key(&row.first_key) || !is_key(&row.call_key) {
+            self.find("keys are 64 hexadecimal digits", format!("call {}", row.id()));
+        }
+        let place = (row.scope.node.clone(), row.scope.iteration);
+        let first = self.keys.places.entry(row.first_key.clone()).or_insert_with(|| place.clone());
+        let is_of_place = *first == place;
+        let first_key = self
+            .keys
+            .first_keys
+            .entry(row.call_key.clone())
+            .or_insert_with(|| row.first_key.clone());
+        if !is_of_place || *first_key != row.first_key {
+            self.find("a key stands for one call", format!("call {} shares its key", row.id()));
+        }
+        if row.status == Status::Intended {
+            let call = (row.call_key.clone(), row.scope.attempt);
+            if let Some(other) = self.keys.open.insert(call, row.seq) {
+                let detail = format!("call {} is open under number {other} too", row.id());
+                self.find("a call is open once", detail);
+            }
+        }
+    }
+
+    fn json(&mut self, rule: &str, text: &str, name: impl Fn() -> String) {
+        if let Err(err) = serde_json::from_str::<IgnoredAny>(text) {
+            self.find(rule, format!("{}: {err}", name()));
+        }
+    }
+}
+
+fn is_key(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == 64 && text.bytes().all(is_digit)
+}

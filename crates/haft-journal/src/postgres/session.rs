@@ -1,0 +1,210 @@
+//! A connection that is set up, and the next one when it breaks. Before the next one is used the server has ended what it
+//! was still doing for the last one, so that nothing that was sent before the break can take effect behind what is
+//! looked up after it. What is done in a session is decided elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use tokio_postgres::Client;
+
+use super::address::Address;
+use super::batch::Statements;
+use super::failure::Trouble;
+use super::{schema, tls};
+use crate::limits::{LOCK_WAIT_MS_MAX, RECONNECT_MS_MAX};
+
+/// The oldest PostgreSQL that has all that is used here.
+const SERVER_VERSION_MIN: i32 = 140_000;
+/// The first pause between two attempts to connect; each is twice as long as the one before.
+const PAUSE_MS_MIN: u64 = 20;
+const PAUSE_MS_MAX: u64 = 1_000;
+
+/// Says what a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Write,
+    Read,
+}
+
+/// A connection that is set up.
+pub(super) struct Session {
+    pub(super) client: Client,
+    statements: OnceCell<Statements>,
+    name: Name,
+    /// Moves bytes between the client and the socket, until the session is dropped.
+    driver: AbortHandle,
+}
+
+/// How the server's other sessions know this one.
+#[derive(Clone, Debug)]
+struct Name {
+    pid: i32,
+    /// The name that the session gave itself. A pooler may lend the same process to others, who bear other names.
+    application: String,
+}
+
+/// The sessions of one role, one at a time.
+pub(super) struct Link {
+    address: Address,
+    role: Role,
+    session: Option<Arc<Session>>,
+    /// The session before, until it is known to be over.
+    last: Option<Name>,
+}
+
+impl Link {
+    /// Connects for the first time, which is tried once.
+    pub(super) async fn open(address: Address, role: Role) -> Result<Self, Trouble> {
+        let session = Session::open(&address, role).await.map_err(Trouble::while_connecting)?;
+        Ok(Self { address, role, session: Some(Arc::new(session)), last: None })
+    }
+
+    /// Returns a session that was not seen to break, connecting again for a bounded time if there is none.
+    pub(super) async fn session(&mut self) -> Result<Arc<Session>, Trouble> {
+        if let Some(session) = self.session.clone() {
+            if !session.client.is_closed() {
+                return Ok(session);
+            }
+            self.give_up(&session);
+        }
+        let session = Arc::new(self.reconnect().await?);
+        self.session = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Returns a session beside the one that there is, tried once.
+    pub(super) async fn another(&self) -> Result<Arc<Session>, Trouble> {
+        let session = Session::open(&self.address, self.role).await;
+        session.map(Arc::new).map_err(Trouble::while_connecting)
+    }
+
+    /// Gives up a session that broke, if it was not given up before.
+    pub(super) fn give_up(&mut self, broken: &Arc<Session>) {
+        if let Some(session) = self.session.take_if(|session| Arc::ptr_eq(session, broken)) {
+            self.last = Some(session.name.clone());
+        }
+    }
+
+    async fn reconnect(&mut self) -> Result<Session, Trouble> {
+        let end = Instant::now() + Duration::from_millis(RECONNECT_MS_MAX);
+        let mut pauses = pauses();
+        loop {
+            let trouble = match self.successor().await {
+                Ok(session) => return Ok(session),
+                Err(trouble) => trouble,
+            };
+            let pause = pauses.next().unwrap_or_default();
+            let may_pass = matches!(trouble, Trouble::Lost(_));
+            if !may_pass || Instant::now() + pause >= end {
+                return Err(trouble.while_connecting());
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Returns a new session once the last one is over.
+    async fn successor(&mut self) -> Result<Session, Trouble> {
+        let session = Session::open(&self.address, self.role).await?;
+        if let (Role::Write, Some(last)) = (self.role, &self.last) {
+            session.end(last).await?;
+        }
+        self.last = None;
+        Ok(session)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Session {
+    async fn open(address: &Address, role: Role) -> Result<Self, Trouble> {
+        let tls = tls::Connector::new(&address.trust).map_err(Trouble::Unreachable)?;
+        let (client, connection) = address.config.connect(tls).await?;
+        // Whoever waits for an answer is told why the connection ended.
+        let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
+        let name = Name { pid: 0, application: String::new() };
+        let mut session = Self { client, statements: OnceCell::new(), name, driver };
+        session.client.batch_execute(&settings(role)).await?;
+        session.name = introduce(&session.client).await?;
+        schema::bring_up_to_date(&session.client).await?;
+        Ok(session)
+    }
+
+    /// Returns the statements that write entries.
+    pub(super) async fn statements(&self) -> Result<&Statements, Trouble> {
+        self.statements.get_or_try_init(|| Statements::prepare(&self.client)).await
+    }
+
+    /// Ends another session and waits until it is over.
+    async fn end(&self, other: &Name) -> Result<(), Trouble> {
+        let wait_ms = i64::try_from(LOCK_WAIT_MS_MAX).unwrap_or(i64::MAX);
+        let rows =
+            self.client.query(SESSION_END, &[&other.pid, &other.application, &wait_ms]).await?;
+        for row in rows {
+            if !row.try_get::<_, bool>(0)? {
+                let pid = other.pid;
+                return Err(Trouble::Lost(format!(
+                    "the server's process {pid} still works on what it was sent before its connection broke"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name is one that no other session has; the server makes it up, because nothing here may. A server that loses
+/// what it acknowledged unless it is told otherwise is told otherwise.
+const INTRODUCTION: &str = "\
+SELECT pg_backend_pid(), \
+set_config('application_name', left(current_setting('application_name'), 26) || ' ' || gen_random_uuid(), false), \
+current_setting('server_version_num')::int, current_setting('server_encoding'), \
+CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END";
+
+const SESSION_END: &str = "\
+SELECT pg_terminate_backend(pid, $3::bigint) FROM pg_stat_activity WHERE pid = $1::int AND application_name = $2::text";
+
+/// Gives the session its name, and looks whether the server is one that can hold a journal.
+async fn introduce(client: &Client) -> Result<Name, Trouble> {
+    let row = client.query_typed_one(INTRODUCTION, &[]).await?;
+    let version: i32 = row.try_get(2)?;
+    if version < SERVER_VERSION_MIN {
+        let (found, wanted) = (version / 10_000, SERVER_VERSION_MIN / 10_000);
+        let reason = format!("the server is PostgreSQL {found}; expected {wanted} or newer");
+        return Err(Trouble::Unreachable(reason));
+    }
+    let encoding: &str = row.try_get(3)?;
+    if encoding != "UTF8" {
+        let reason = format!("its encoding is {encoding}; expected UTF8, which holds every text");
+        return Err(Trouble::NotAJournal(reason));
+    }
+    Ok(Name { pid: row.try_get(0)?, application: row.try_get(1)? })
+}
+
+/// Returns the settings of a session. A writer that is no longer heard of in the middle of a transaction would keep
+/// all others waiting. Its statements are planned while the tables may be empty and kept while they grow, so the plans
+/// that are right only for small tables are turned off.
+fn settings(role: Role) -> String {
+    let both = format!(
+        "SET search_path = pg_catalog; SET lock_timeout = {LOCK_WAIT_MS_MAX}; \
+         SET idle_in_transaction_session_timeout = {LOCK_WAIT_MS_MAX}; SET jit = off"
+    );
+    match role {
+        Role::Write => format!(
+            "{both}; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; \
+             SET enable_mergejoin = off; SET enable_bitmapscan = off"
+        ),
+        Role::Read => format!("{both}; SET default_transaction_read_only = on"),
+    }
+}
+
+/// Returns the pauses between attempts, without end.
+fn pauses() -> impl Iterator<Item = Duration> {
+    std::iter::successors(Some(PAUSE_MS_MIN), |pause| Some((pause * 2).min(PAUSE_MS_MAX)))
+        .map(Duration::from_millis)
+}

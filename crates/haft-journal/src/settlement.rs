@@ -1,0 +1,95 @@
+//! What is found out later about a call that may or may not have happened. Finding it out is the work of probes and of
+//! people; here is only what they say.
+
+use std::fmt;
+
+use haft_contract::{CallId, Envelope};
+use serde::{Deserialize, Serialize};
+
+use crate::Status;
+
+/// What became of a call in doubt, according to somebody.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settlement {
+    /// The call.
+    pub call: CallId,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Who says so.
+    pub by: SettledBy,
+    /// The answer that the call is to have from now on.
+    pub envelope: Envelope,
+    /// When it was said, in milliseconds since 1970.
+    pub settled_at_ms: u64,
+}
+
+/// What became of a call in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It happened: the row becomes `succeeded`, and a resume recalls it.
+    Happened,
+    /// It did not happen: the row becomes `failed`, and a resume executes the call.
+    NotHappened,
+    /// It may have happened, and is to be repeated all the same: the row stays `unknown`, and a resume executes
+    /// the call.
+    Retry,
+}
+
+/// Who said what became of a call in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SettledBy {
+    /// The tool's probe.
+    Probe,
+    /// A person, or a program that a person told to.
+    Operator,
+}
+
+impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 3] = [Self::Happened, Self::NotHappened, Self::Retry];
+
+    /// Returns the name used in JSON and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Happened => "happened",
+            Self::NotHappened => "not_happened",
+            Self::Retry => "retry",
+        }
+    }
+
+    /// Returns the status that a call in doubt gets.
+    pub fn status(self) -> Status {
+        match self {
+            Self::Happened => Status::Succeeded,
+            Self::NotHappened => Status::Failed,
+            Self::Retry => Status::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl SettledBy {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Probe, Self::Operator];
+
+    /// Returns the name used in JSON and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+impl fmt::Display for SettledBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

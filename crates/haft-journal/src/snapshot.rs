@@ -1,0 +1,22 @@
+//! What is recorded about snapshots of a workspace. Making and keeping them is another crate's work; a journal only knows
+//! which ones belong to which call.
+
+use haft_contract::CallId;
+use serde::Serialize;
+
+/// The snapshots around one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SnapshotNote {
+    /// The call.
+    pub call: CallId,
+    /// The root that was recorded.
+    pub root: String,
+    /// What the root looked like before the effect.
+    pub before: Option<String>,
+    /// What it looked like after.
+    pub after: Option<String>,
+    /// Why one of them is missing, or what they do not hold.
+    pub note: Option<String>,
+    /// When the second was made, in milliseconds since 1970.
+    pub taken_at_ms: u64,
+}

@@ -1,0 +1,83 @@
+//! One transaction of the writer: the change numbers that it gives out, and who has the runs that it meets, which is
+//! looked up once for all records that share the commit. When it begins and whether it commits is the writer's business.
+
+use std::collections::HashMap;
+
+use haft_contract::RunId;
+use rusqlite::Connection;
+
+use super::lease;
+use crate::JournalError;
+use crate::lease::Standing;
+
+/// Where numbers count on from. A call that is removed takes the last number with it, so removing stores it.
+pub(super) const CHANGE_READ: &str = "\
+SELECT max(last, coalesce((SELECT max(change) FROM calls), 0)) FROM changes WHERE id = 1";
+
+pub(super) const CHANGE_KEEP: &str = "UPDATE changes SET last = max(last, ?1) WHERE id = 1";
+
+/// A transaction that holds the lock for writing.
+pub(super) struct Writing<'a> {
+    pub(super) db: &'a Connection,
+    change: i64,
+    standings: HashMap<RunId, Option<Standing>>,
+}
+
+impl<'a> Writing<'a> {
+    /// Takes a connection inside a transaction that nobody else can write beside.
+    pub(super) fn new(db: &'a Connection) -> rusqlite::Result<Self> {
+        let change = db.prepare_cached(CHANGE_READ)?.query_row([], |row| row.get(0))?;
+        Ok(Self { db, change, standings: HashMap::new() })
+    }
+
+    /// Returns the last change number that was given out.
+    pub(super) fn last_change(&self) -> i64 {
+        self.change
+    }
+
+    /// Returns the number after the last. It is given out by [`Writing::count_change`], once a row has it.
+    pub(super) fn next_change(&self) -> i64 {
+        self.change + 1
+    }
+
+    /// Says that a row has the next change number now.
+    pub(super) fn count_change(&mut self) {
+        self.change += 1;
+    }
+
+    /// Makes sure that no number is given out again although the calls that have them are about to go.
+    pub(super) fn keep_change(&self) -> rusqlite::Result<()> {
+        self.db.prepare_cached(CHANGE_KEEP)?.execute([self.change]).map(drop)
+    }
+
+    /// Returns who may advance the run, `None` if there is no such run.
+    pub(super) fn standing(&mut self, run: &RunId) -> rusqlite::Result<Option<&Standing>> {
+        if !self.standings.contains_key(run) {
+            let standing = lease::standing(self.db, run)?;
+            self.standings.insert(run.clone(), standing);
+        }
+        Ok(self.standings.get(run).and_then(Option::as_ref))
+    }
+
+    /// Says that the run's row has changed.
+    pub(super) fn forget_standing(&mut self, run: &RunId) {
+        self.standings.remove(run);
+    }
+
+    /// Answers an error unless records of `epoch` may change the run.
+    pub(super) fn admit(
+        &mut self,
+        run: &RunId,
+        epoch: u64,
+    ) -> rusqlite::Result<Result<(), JournalError>> {
+        Ok(match self.standing(run)? {
+            Some(standing) => standing.admit(run, epoch),
+            None => Err(JournalError::UnknownRun { run: run.clone() }),
+        })
+    }
+}
+
+/// Returns the number as SQLite stores it.
+pub(super) fn integer(value: u64) -> rusqlite::Result<i64> {
+    i64::try_from(value).map_err(|err| rusqlite::Error::ToSqlConversionFailure(Box::new(err)))
+}

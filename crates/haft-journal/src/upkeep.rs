@@ -1,0 +1,60 @@
+//! What operators do with a journal as a whole: keep it small, and look whether it is sound.
+
+use haft_contract::RunId;
+use serde::Serialize;
+
+/// Says which runs may go. A run that somebody holds stays, whatever its age.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Runs whose latest record is older than this go, in milliseconds since 1970.
+    pub before_ms: Option<u64>,
+    /// While the texts of all calls together hold more than this many bytes, the run that was quiet for longest goes.
+    pub bytes_max: Option<u64>,
+}
+
+/// What was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pruned {
+    /// The runs that are gone.
+    pub runs: Vec<RunId>,
+    /// How many calls went with them.
+    pub calls: u64,
+}
+
+/// Something in a journal that is not as haft leaves it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The rule that does not hold, in one word or two.
+    pub rule: String,
+    /// Where, and what was found instead.
+    pub detail: String,
+}
+
+/// What decides whether a run may go.
+#[derive(Debug)]
+pub(crate) struct RunAge {
+    pub(crate) run: RunId,
+    /// When the run was heard of last, in milliseconds since 1970.
+    pub(crate) latest_ms: u64,
+    /// How much its calls hold.
+    pub(crate) bytes: u64,
+    pub(crate) is_held: bool,
+}
+
+impl Retention {
+    /// Returns those of all runs that go, the one that was quiet for longest first.
+    pub(crate) fn chosen(self, mut ages: Vec<RunAge>) -> Vec<RunId> {
+        ages.sort_by_key(|age| age.latest_ms);
+        let mut bytes: u64 = ages.iter().map(|age| age.bytes).sum();
+        let mut chosen = Vec::new();
+        for age in ages {
+            let is_old = self.before_ms.is_some_and(|before_ms| age.latest_ms < before_ms);
+            let is_too_much = self.bytes_max.is_some_and(|bytes_max| bytes > bytes_max);
+            if !age.is_held && (is_old || is_too_much) {
+                bytes -= age.bytes;
+                chosen.push(age.run);
+            }
+        }
+        chosen
+    }
+}

@@ -1,0 +1,232 @@
+//! What a resume and a retry need to know: what was recorded, what may have happened, and what was found out about it
+//! later.
+
+use expect_test::expect;
+use haft_contract::{Effect, Scope};
+use haft_journal::{CallQuery, Journal, PlannedCall, SettledBy, Settlement, Status, Verdict};
+
+use super::{Shared, check_error, told};
+use crate::fixture::{call, call_of, lines, open, outcome, record, scope};
+
+fn settlement(seq: u32, verdict: Verdict, by: SettledBy) -> Settlement {
+    Settlement {
+        call: call(&scope("r"), seq, Effect::Once).id,
+        verdict,
+        by,
+        envelope: outcome(verdict.status()).envelope,
+        settled_at_ms: 4_000,
+    }
+}
+
+pub(super) async fn what_happened_is_found_out_later(journal: Shared) {
+    let lease = open(&*journal, "r").await;
+    for seq in [1, 2, 3] {
+        drop(journal.intend(call(&scope("r"), seq, Effect::Once)).await.unwrap());
+    }
+    record(&*journal, call(&scope("r"), 4, Effect::Once), Status::Unknown).await;
+    journal.close_run(lease).await.unwrap();
+    for (seq, verdict, by) in [
+        (1, Verdict::Happened, SettledBy::Probe),
+        (2, Verdict::NotHappened, SettledBy::Operator),
+        (3, Verdict::Retry, SettledBy::Operator),
+        (4, Verdict::Retry, SettledBy::Probe),
+        (4, Verdict::Happened, SettledBy::Operator),
+    ] {
+        let said = settlement(seq, verdict, by);
+        let row = journal.resolve(said.clone()).await.unwrap();
+        assert_eq!(row.parsed_envelope().unwrap(), Some(said.envelope));
+        assert_eq!(journal.calls(CallQuery::of_call(said.call)).await.unwrap(), [row]);
+    }
+    let rows = journal.calls(CallQuery::default()).await.unwrap();
+    let verdicts: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{:?} {:?} {:?}", row.verdict, row.settled_by, row.finished_at_ms))
+        .collect();
+    expect![[r#"
+        9 r/main/0/1/1 write succeeded
+        10 r/main/0/1/2 write failed
+        11 r/main/0/1/3 write unknown
+        13 r/main/0/1/4 write succeeded
+        Some(Happened) Some(Probe) Some(4000)
+        Some(NotHappened) Some(Operator) Some(4000)
+        Some(Retry) Some(Operator) Some(4000)
+        Some(Happened) Some(Operator) Some(4000)"#]]
+    .assert_eq(&(lines(&rows) + &verdicts.join("\n")));
+}
+
+pub(super) async fn only_a_call_in_doubt_is_settled_later(journal: Shared) {
+    let lease = open(&*journal, "r").await;
+    let statuses = [Status::Succeeded, Status::Failed, Status::Refused];
+    for (seq, status) in (1..).zip(statuses) {
+        record(&*journal, call(&scope("r"), seq, Effect::Once), status).await;
+    }
+    drop(journal.intend(call(&scope("r"), 4, Effect::Once)).await.unwrap());
+    drop(journal.intend(call(&scope("r"), 5, Effect::Once)).await.unwrap());
+    let before = journal.calls(CallQuery::default()).await.unwrap();
+    let mut answers = String::new();
+    for seq in [1, 2, 3, 4, 6] {
+        let result = journal.resolve(settlement(seq, Verdict::Happened, SettledBy::Operator)).await;
+        answers += &(told(result) + "\n");
+    }
+    assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), before);
+    journal.close_run(lease).await.unwrap();
+    journal.resolve(settlement(5, Verdict::NotHappened, SettledBy::Probe)).await.unwrap();
+    let result = journal.resolve(settlement(5, Verdict::Happened, SettledBy::Operator)).await;
+    answers += &told(result);
+    expect![[r#"
+        call r/main/0/1/1 is not in doubt: it is recorded as succeeded, and only an unknown call can be settled
+        call r/main/0/1/2 is not in doubt: it is recorded as failed, and only an unknown call can be settled
+        call r/main/0/1/3 is not in doubt: it is recorded as refused, and only an unknown call can be settled
+        call r/main/0/1/4 is not in doubt: it is recorded as intended, and only an unknown call can be settled
+        call r/main/0/1/6 is not in the journal: see `haft runs show` for the calls of a run
+        call r/main/0/1/5 is not in doubt: it is recorded as failed, and only an unknown call can be settled"#]].assert_eq(&answers);
+}
+
+pub(super) async fn an_intent_says_what_is_about_to_change(journal: Shared) {
+    open(&*journal, "r").await;
+    let effect = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
+    let read = journal.intend(call(&scope("r"), 2, Effect::Read)).await.unwrap();
+    for details in [r#"{"before":null}"#, r#"{"before":"ä"}"#] {
+        journal.amend(&effect, details.to_owned()).await.unwrap();
+        let rows = journal.calls(CallQuery::default()).await.unwrap();
+        assert_eq!((rows[0].details.as_deref(), rows[0].change), (Some(details), 1));
+    }
+    check_error(
+        journal.amend(&read, "{}".to_owned()).await,
+        expect![
+            "call r/main/0/1/2 has no open intent in this journal: expected one that was intended here and not settled since; look at what the journal holds of it before going on"
+        ],
+    );
+    journal.settle(effect, outcome(Status::Succeeded)).await.unwrap();
+    let rows = journal.calls(CallQuery::default()).await.unwrap();
+    assert_eq!((rows[0].details.as_deref(), rows[0].change), (Some(r#"{"before":"ä"}"#), 2));
+
+    let other = haft_journal::MemoryJournal::new();
+    open(&other, "r").await;
+    let closed = other.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
+    check_error(
+        journal.amend(&closed, "{}".to_owned()).await,
+        expect![
+            "call r/main/0/1/1 has no open intent in this journal: expected one that was intended here and not settled since; look at what the journal holds of it before going on"
+        ],
+    );
+}
+
+pub(super) async fn an_attempt_is_told_in_short(journal: Shared) {
+    let lease = open(&*journal, "r").await;
+    for seq in [7, 2] {
+        drop(journal.intend(call(&scope("r"), seq, Effect::Once)).await.unwrap());
+    }
+    record(&*journal, call(&scope("r"), 3, Effect::Read), Status::Failed).await;
+    let retry = Scope { attempt: 2, ..scope("r") };
+    record(&*journal, call(&retry, 1, Effect::Read), Status::Succeeded).await;
+    journal.close_run(lease).await.unwrap();
+    journal.resolve(settlement(2, Verdict::Retry, SettledBy::Operator)).await.unwrap();
+    let recorded = journal.recorded(&scope("r")).await.unwrap();
+    let key = |seq, effect| call(&scope("r"), seq, effect).call_key.to_string();
+    assert!(
+        recorded
+            .iter()
+            .zip([(2, Effect::Once), (3, Effect::Read), (7, Effect::Once)])
+            .all(|(found, (seq, effect))| found.call_key == key(seq, effect)
+                && found.effect == effect)
+    );
+    let text: Vec<String> = recorded
+        .iter()
+        .map(|call| format!("{} {} {:?}", call.seq, call.status, call.verdict))
+        .collect();
+    expect!["2 unknown Some(Retry); 3 failed None; 7 unknown None"].assert_eq(&text.join("; "));
+    assert_eq!(journal.recorded(&Scope { attempt: 3, ..scope("r") }).await.unwrap(), []);
+}
+
+pub(super) async fn a_call_is_found_by_its_drivers_name(journal: Shared) {
+    open(&*journal, "r").await;
+    let named = |scope: &Scope, seq, name: &str| PlannedCall {
+        driver_call_id: Some(name.to_owned()),
+        ..call(scope, seq, Effect::Once)
+    };
+    let retry = Scope { attempt: 2, ..scope("r") };
+    for (scope, seq, name) in [
+        (scope("r"), 1, "a"),
+        (scope("r"), 3, "a"),
+        (scope("r"), 2, "a"),
+        (retry.clone(), 9, "a"),
+        (scope("r"), 4, "ab"),
+    ] {
+        record(&*journal, named(&scope, seq, name), Status::Succeeded).await;
+    }
+    record(&*journal, call(&scope("r"), 5, Effect::Once), Status::Succeeded).await;
+    let mut found = String::new();
+    for (scope, name) in [
+        (scope("r"), "a"),
+        (scope("r"), "ab"),
+        (retry.clone(), "a"),
+        (retry, "ab"),
+        (scope("s"), "a"),
+    ] {
+        let row = journal.by_driver_id(&scope, name).await.unwrap();
+        found += &row.map_or("nothing".to_owned(), |row| row.id().to_string());
+        found.push('\n');
+    }
+    expect![[r#"
+        r/main/0/1/3
+        r/main/0/1/4
+        r/main/0/2/9
+        nothing
+        nothing
+    "#]]
+    .assert_eq(&found);
+}
+
+pub(super) async fn a_repeated_call_counts_once(journal: Shared) {
+    open(&*journal, "r").await;
+    let same = |seq| call_of(&scope("r"), seq, ("write", Effect::Once), "{}");
+    record(&*journal, same(1), Status::Unknown).await;
+    // The same call again, as a resume executes it.
+    record(&*journal, same(2), Status::Succeeded).await;
+    let second = PlannedCall { call_key: same(3).first_key.occurrence(1), ..same(3) };
+    record(&*journal, second, Status::Succeeded).await;
+    let state = journal.attempt(&scope("r")).await.unwrap();
+    assert_eq!(state.last_seq, 3);
+    assert_eq!(state.occurrences, [(same(1).first_key.to_string(), 2)].into());
+}
+
+pub(super) async fn earlier_effects_are_those_that_may_have_happened(journal: Shared) {
+    open(&*journal, "r").await;
+    let attempt = |attempt| Scope { attempt, ..scope("r") };
+    let elsewhere = Scope { node: "other".to_owned(), ..scope("r") };
+    let later = Scope { iteration: 1, ..scope("r") };
+    for scope in [attempt(2), attempt(1), attempt(3), elsewhere, later] {
+        record(&*journal, call(&scope, 1, Effect::Once), Status::Succeeded).await;
+        record(&*journal, call(&scope, 2, Effect::Read), Status::Succeeded).await;
+        record(&*journal, call(&scope, 3, Effect::Idempotent), Status::Unknown).await;
+        record(&*journal, call_of(&scope, 4, ("bash", Effect::Once), "{}"), Status::Unknown).await;
+        journal.refuse(call(&scope, 5, Effect::Once), outcome(Status::Refused)).await.unwrap();
+        drop(journal.intend(call(&scope, 6, Effect::Once)).await.unwrap());
+    }
+    let mut text = String::new();
+    for (number, calls_max) in [(1, 9), (2, 9), (3, 4), (4, 0)] {
+        let found = journal.earlier_effects(&attempt(number), calls_max).await.unwrap();
+        text += &format!("before {number}: {} of {:?}\n", found.total, found.tools);
+        for effect in found.first {
+            text += &format!(
+                "  {} {}/{} {} {:?}\n",
+                effect.tool, effect.attempt, effect.seq, effect.status, effect.verdict
+            );
+        }
+    }
+    expect![[r#"
+        before 1: 0 of []
+        before 2: 3 of ["bash", "write"]
+          write 1/1 succeeded None
+          bash 1/4 unknown None
+          write 1/6 intended None
+        before 3: 6 of ["bash", "write"]
+          write 1/1 succeeded None
+          bash 1/4 unknown None
+          write 1/6 intended None
+          write 2/1 succeeded None
+        before 4: 9 of ["bash", "write"]
+    "#]]
+    .assert_eq(&text);
+}

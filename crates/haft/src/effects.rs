@@ -1,0 +1,117 @@
+//! What a call is about to do to files, in the form that its intent keeps: of each file a digest of what it is and of
+//! what it will be. Whoever finds the intent of a process that died brings the changes to an end with it, and then
+//! knows whether they happened. Nothing of the contents is kept.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use haft_contract::{CallKey, sha256_hex};
+use haft_sandbox::{Change, ChangeTag, Finished, Root, RootError, Target};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::roots::Roots;
+
+/// Changes of files that a call is about to make.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FileEffects {
+    /// The root that all the files lie beneath.
+    root: String,
+    /// Names the temporaries of these changes.
+    tag: String,
+    files: Vec<FileEffect>,
+    /// What the call answers once they are made.
+    pub(crate) answer: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct FileEffect {
+    /// Relative to the root.
+    path: String,
+    /// The SHA-256 of the file as it was; no value where there was none.
+    before: Option<String>,
+    /// The SHA-256 of the file as it is to be; no value where there is to be none.
+    after: Option<String>,
+}
+
+/// Returns the tag that a call's changes carry. No two calls that are under way have the same key.
+pub(crate) fn tag_of(key: CallKey) -> ChangeTag {
+    let text = key.to_string();
+    let tag = text.get(..8).and_then(ChangeTag::parse);
+    tag.expect("a call's key begins with eight hexadecimal digits")
+}
+
+impl FileEffects {
+    /// Looks at what `changes` are about to replace. `None` if a name among them is not text, which the journal could
+    /// not hold.
+    pub(crate) fn of(
+        root: &Root,
+        tag: ChangeTag,
+        changes: &[Change],
+        answer: &Value,
+    ) -> Result<Option<Self>, RootError> {
+        let mut files = Vec::with_capacity(changes.len());
+        for change in changes {
+            let (path, after) = match change {
+                Change::Write { path, contents, .. } => (path, Some(sha256_hex(contents))),
+                Change::Remove { path, .. } => (path, None),
+            };
+            let before = match root.open_file(path) {
+                Ok(mut opened) => {
+                    let digest = digest_of(&mut opened.file);
+                    Some(digest.map_err(|err| RootError::Io { path: path.clone(), source: err })?)
+                }
+                Err(RootError::NotFound { .. }) => None,
+                Err(err) => return Err(err),
+            };
+            let Some(path) = path.to_str() else { return Ok(None) };
+            files.push(FileEffect { path: path.to_owned(), before, after });
+        }
+        let Some(root) = root.path().to_str() else { return Ok(None) };
+        Ok(Some(Self {
+            root: root.to_owned(),
+            tag: tag.to_string(),
+            files,
+            answer: answer.clone(),
+        }))
+    }
+
+    /// Returns the effects that an intent keeps, `None` if it keeps none.
+    pub(crate) fn parse(details: Option<&str>) -> Option<Self> {
+        serde_json::from_str(details?).ok()
+    }
+
+    /// Returns the form that an intent keeps.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("strings and JSON values always serialize")
+    }
+
+    /// Brings the changes to an end, as far as the files tell. `None` if they lie beneath another root.
+    pub(crate) fn finish(&self, roots: &Roots) -> Option<Result<Finished, RootError>> {
+        let root = roots.all().find(|root| root.path().to_str() == Some(&self.root))?;
+        let Some(tag) = ChangeTag::parse(&self.tag) else { return Some(Ok(Finished::Unclear)) };
+        let targets: Vec<Target<String>> = self
+            .files
+            .iter()
+            .map(|file| Target {
+                path: PathBuf::from(&file.path),
+                before: file.before.clone(),
+                after: file.after.clone(),
+            })
+            .collect();
+        Some(root.finish(tag, &targets, digest_of))
+    }
+}
+
+fn digest_of(file: &mut File) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            count => digest.update(piece.get(..count).unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Has this very call happened already? Then its recorded answer is the answer, and nothing executes.
+//!
+//! This comes before the tool and the input are looked at: what was answered once does not depend on the tools, schemas
+//! and rules of today.
+
+use haft_contract::{Effect, Envelope, ErrorCode, Metadata};
+use haft_journal::{CallRow, Status, Verdict};
+
+use super::arrive::{Arrived, Entry};
+use crate::recover::{self, Insight};
+use crate::run::{Resume, RunError, RunState, Standing};
+
+/// A call that has to be made, or the answer of one that was made.
+pub(super) enum Recalled {
+    Fresh(Arrived),
+    /// Begun before, its end unknown; the tool may be able to find out.
+    Doubtful(Arrived, Box<CallRow>),
+    Answered(Envelope),
+}
+
+pub(super) async fn recall(arrived: Arrived, run: &RunState) -> Result<Recalled, RunError> {
+    let (row, occurrence) = match arrived.standing() {
+        Standing::New(_) => return Ok(Recalled::Fresh(arrived)),
+        Standing::UnderWay => return Ok(Recalled::Answered(under_way(&arrived))),
+        Standing::Recorded { row, occurrence } => (row.as_ref().clone(), *occurrence),
+    };
+    match disposition(&row, run.resume) {
+        Disposition::Answer => Ok(Recalled::Answered(answer(&row)?)),
+        Disposition::UnderWay => Ok(Recalled::Answered(under_way(&arrived))),
+        Disposition::Execute => Ok(Recalled::Fresh(arrived.again(occurrence))),
+        Disposition::FindOut => match recover::look(&run.session.shared, &row).await? {
+            Insight::Happened(row) => Ok(Recalled::Answered(answer(&row)?)),
+            Insight::NotHappened => Ok(Recalled::Fresh(arrived.again(occurrence))),
+            Insight::InDoubt if arrived.has_probe() => {
+                Ok(Recalled::Doubtful(arrived.again(occurrence), Box::new(row)))
+            }
+            Insight::InDoubt => Ok(Recalled::Answered(in_doubt(&row))),
+        },
+    }
+}
+
+/// What a recorded call means for the same call now.
+enum Disposition {
+    Answer,
+    Execute,
+    FindOut,
+    UnderWay,
+}
+
+fn disposition(row: &CallRow, resume: Resume) -> Disposition {
+    match (row.status, row.verdict) {
+        (Status::Intended, _) => Disposition::UnderWay,
+        (Status::Failed, Some(Verdict::NotHappened)) | (Status::Unknown, Some(Verdict::Retry)) => {
+            Disposition::Execute
+        }
+        (Status::Succeeded | Status::Failed, _) => Disposition::Answer,
+        (Status::Refused, _) => match resume {
+            Resume::Rejudge => Disposition::Execute,
+            Resume::Continue | Resume::Replay => Disposition::Answer,
+        },
+        (Status::Unknown, _) => match row.effect {
+            Effect::Read | Effect::Idempotent => Disposition::Execute,
+            Effect::Once => Disposition::FindOut,
+        },
+    }
+}
+
+/// Returns the recorded answer, as it was but for the mark that it was recalled.
+pub(super) fn answer(row: &CallRow) -> Result<Envelope, RunError> {
+    let recorded = row.parsed_envelope().ok().flatten();
+    let Some(mut envelope) = recorded else {
+        let metadata = Metadata {
+            call_id: Some(row.id().to_string()),
+            replayed: true,
+            code: Some(ErrorCode::Unavailable),
+            ..Metadata::default()
+        };
+        let error_text = format!(
+            "call {} is recorded as {}, but its answer cannot be read; look at it with haft runs show",
+            row.id(),
+            row.status
+        );
+        return Ok(Envelope::Error { error_text, metadata });
+    };
+    let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
+    metadata.replayed = true;
+    let is_gone = |path: &String| !std::path::Path::new(path).exists();
+    if let Some(path) = metadata.output_path.take_if(|path| is_gone(path)) {
+        metadata.output_lost = Some(format!("{path}, which held the rest, is gone since"));
+    }
+    Ok(envelope)
+}
+
+/// Says that nobody knows what became of a call, and what to do about it.
+pub(super) fn in_doubt(row: &CallRow) -> Envelope {
+    let call = row.id();
+    let error_text = format!(
+        "in doubt: {} was begun as call {call} and its end was never recorded, so it may or may not have happened. It is \
+         not repeated. Find out which, then say so with: haft runs settle {call} happened|not-happened|retry",
+        row.tool
+    );
+    let metadata = Metadata {
+        call_id: Some(call.to_string()),
+        code: Some(ErrorCode::InDoubt),
+        ..Metadata::default()
+    };
+    Envelope::Error { error_text, metadata }
+}
+
+fn under_way(arrived: &Arrived) -> Envelope {
+    let entry: &Entry = arrived.entry();
+    let metadata = Metadata {
+        duration_ms: entry.elapsed_ms(),
+        code: Some(ErrorCode::Unavailable),
+        ..Metadata::default()
+    };
+    let error_text = format!(
+        "this call of {} is being executed already under the same name: wait for its answer, or give a new call a name \
+         of its own",
+        entry.tool()
+    );
+    Envelope::Error { error_text, metadata }
+}

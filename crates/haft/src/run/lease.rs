@@ -1,0 +1,141 @@
+//! The right to advance a run: taken with the first call, renewed while somebody makes calls, given back when nobody
+//! does. Of a run there is at most one holder among all processes, and in this process at most one that is not on its
+//! way out.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use haft_contract::RunId;
+use haft_journal::{Claim, Journal, JournalError, Lease, NewRun};
+use tokio::task::AbortHandle;
+
+use super::attempts::Attempts;
+use crate::limits::{LEASE_MS, LEASE_RENEW_MS};
+use crate::recover;
+use crate::runtime::Shared;
+
+/// A run that this process has. Dropping it gives the run back.
+pub(super) struct Held {
+    lease: Lease,
+    journal: Arc<dyn Journal>,
+    shared: Weak<Shared>,
+    renewing: AbortHandle,
+}
+
+impl Held {
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl Attempts {
+    /// Returns the lease of the run, taking it if this process does not have it yet.
+    pub(super) async fn lease(
+        &self,
+        shared: &Arc<Shared>,
+        new_run: impl Fn() -> NewRun,
+    ) -> Result<Lease, JournalError> {
+        let take = || async {
+            // While it is held nobody gives a run back, so the one taken here stays.
+            let _opening = shared.opening.lock().await;
+            let lease = take(shared, new_run()).await?;
+            let renewing =
+                tokio::spawn(renew(Arc::downgrade(shared), lease.clone())).abort_handle();
+            let journal = Arc::clone(&shared.parts.journal);
+            Ok(Held { lease, journal, shared: Arc::downgrade(shared), renewing })
+        };
+        self.held.get_or_try_init(take).await.map(|held| held.lease.clone())
+    }
+}
+
+/// Takes a run; from a process that is gone too, whose open calls are in doubt from then on.
+async fn take(shared: &Shared, run: NewRun) -> Result<Lease, JournalError> {
+    let journal = &shared.parts.journal;
+    match journal.open_run(run.clone(), shared.claim()).await {
+        Err(JournalError::Held { holder }) if (shared.parts.is_gone)(&holder.owner) => {
+            recover::abandon(shared, *holder).await?;
+            journal.open_run(run, shared.claim()).await
+        }
+        answer => answer,
+    }
+}
+
+/// Renews a lease until it is lost, or nobody is left to renew it for.
+async fn renew(shared: Weak<Shared>, lease: Lease) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(LEASE_RENEW_MS)).await;
+        let Some(shared) = shared.upgrade() else { return };
+        match shared.parts.journal.renew(lease.clone(), shared.claim()).await {
+            Ok(()) => {}
+            Err(err @ JournalError::Fenced { .. }) => {
+                tracing::warn!(run = %lease.run, %err, "the run is somebody else's now");
+                return;
+            }
+            // The time is not over yet, and the next try may fare better.
+            Err(err) => {
+                tracing::warn!(run = %lease.run, %err, "the run could not be held for longer")
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.renewing.abort();
+        // Without a runtime nobody could wait for the journal; others then find out that this process is gone.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (lease, journal) = (self.lease.clone(), Arc::clone(&self.journal));
+        let shared = self.shared.upgrade();
+        runtime.spawn(async move {
+            match shared {
+                Some(shared) => give_back_unused(&shared, lease).await,
+                None => give_back(&*journal, lease).await,
+            }
+        });
+    }
+}
+
+/// Gives a run back, unless somebody in this process makes calls in it again.
+async fn give_back_unused(shared: &Shared, lease: Lease) {
+    let _opening = shared.opening.lock().await;
+    if !shared.is_in_use(&lease.run) {
+        give_back(&*shared.parts.journal, lease).await;
+    }
+}
+
+async fn give_back(journal: &dyn Journal, lease: Lease) {
+    let run = lease.run.clone();
+    match journal.close_run(lease).await {
+        Ok(()) | Err(JournalError::Fenced { .. }) => {}
+        Err(err) => {
+            tracing::warn!(%run, %err, "the run could not be given back; its time will run out")
+        }
+    }
+}
+
+impl Shared {
+    fn claim(&self) -> Claim {
+        Claim {
+            owner: self.parts.owner.clone(),
+            now_ms: self.parts.clock.now_ms(),
+            lasts_ms: LEASE_MS,
+        }
+    }
+
+    /// Gives all runs back that this process has.
+    pub(crate) async fn give_back_all(&self) {
+        let _opening = self.opening.lock().await;
+        for lease in self.leases() {
+            give_back(&*self.parts.journal, lease).await;
+        }
+    }
+
+    fn is_in_use(&self, run: &RunId) -> bool {
+        self.live_attempts().iter().any(|(id, _)| id == run)
+    }
+
+    fn leases(&self) -> Vec<Lease> {
+        let held = |(_, attempts): (RunId, Arc<Attempts>)| attempts.held().cloned();
+        self.live_attempts().into_iter().filter_map(held).collect()
+    }
+}
