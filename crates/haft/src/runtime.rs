@@ -14,6 +14,7 @@ use haft_policy::{
 };
 use haft_sandbox::{Launcher, Network};
 use tokio::sync::OnceCell;
+use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::project::{ProjectAdditions, ProjectRules};
@@ -141,6 +142,8 @@ pub(crate) struct Shared {
     attempts: Mutex<HashMap<RunId, Weak<Attempts>>>,
     // Held while a run is taken or given back, so that the two never cross: both wait for the journal meanwhile.
     pub(crate) opening: tokio::sync::Mutex<()>,
+    // Runs on their way back, for whoever shuts down to wait for.
+    pub(crate) returns: Mutex<JoinSet<()>>,
 }
 
 impl Shared {
@@ -237,6 +240,7 @@ impl Runtime {
             own,
             attempts: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            returns: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }

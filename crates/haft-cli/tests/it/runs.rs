@@ -35,7 +35,7 @@ fn list_and_show() {
     "#]],
     );
     world.check(&["runs", "list", "--json"], &expect![[r#"
-        [{"id":"r1","front_end":"cli","root":"/world/work","version":"VERSION","started_at_ms":0,"last_call_at_ms":0,"calls":5,"failed":1,"refused":2,"intended":0,"unknown":0}]
+        [{"id":"r1","front_end":"cli","root":"/world/work","version":"VERSION","started_at_ms":0,"last_call_at_ms":0,"calls":5,"failed":1,"refused":2,"intended":0,"unknown":0,"settings":{},"holder":null}]
         --- status 0
     "#]]);
     world.check(&["runs", "show", "r1"], &expect![[r#"

@@ -53,12 +53,12 @@ WHERE run = $1 AND epoch = $2 AND status = 'unknown' AND envelope IS NULL ORDER 
 
 /// What a probe found out is no step ahead: the call that kills each owner is found not to have happened each time.
 const PROGRESS: &str = "\
-SELECT EXISTS (SELECT FROM haft.calls WHERE run = $1 AND change > $2 \
+SELECT EXISTS (SELECT FROM haft.calls WHERE run || '' = $1 AND change > $2 \
 AND status IN ('succeeded', 'failed', 'refused') AND settled_by IS NULL)";
 
 const LAST_OPEN: &str = "\
 SELECT node, iteration, attempt, seq FROM haft.calls \
-WHERE run = $1 AND change > $2 AND status = 'unknown' ORDER BY change DESC LIMIT 1";
+WHERE run || '' = $1 AND change > $2 AND status = 'unknown' ORDER BY change DESC LIMIT 1";
 
 const LAST_CHANGE: &str = "SELECT last FROM haft.changes WHERE id = 1";
 

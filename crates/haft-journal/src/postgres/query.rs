@@ -120,15 +120,16 @@ impl Query {
 
     /// Asks for calls, no more than hold the bytes of one answer: the row that crosses that bound is the last.
     pub(super) fn calls(query: &CallQuery) -> Self {
-        let order = match query.order {
-            CallOrder::Place => "run, node, iteration, attempt, seq",
-            CallOrder::Change => "change",
-            CallOrder::Latest => "change DESC",
+        // The index that follows a run is of this expression: see the schema.
+        let (order, of_run) = match query.order {
+            CallOrder::Place => ("run, node, iteration, attempt, seq", "run ="),
+            CallOrder::Change => ("change", "run || '' ="),
+            CallOrder::Latest => ("change DESC", "run || '' ="),
         };
         let number = |number: u32| Value::Number(i64::from(number));
         let change = |change: u64| Value::Number(i64::try_from(change).unwrap_or(i64::MAX));
         let conditions = [
-            query.run.as_ref().map(|run| ("run =", text_value(run.as_str()))),
+            query.run.as_ref().map(|run| (of_run, text_value(run.as_str()))),
             query.node.as_deref().map(|node| ("node =", text_value(node))),
             query.iteration.map(|iteration| ("iteration =", number(iteration))),
             query.attempt.map(|attempt| ("attempt =", number(attempt))),

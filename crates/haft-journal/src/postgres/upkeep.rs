@@ -16,7 +16,7 @@ use crate::limits::PRUNE_CALLS_MAX;
 use crate::upkeep::RunAge;
 use crate::{Finding, Retention};
 
-const RUN_LATEST: &str = "SELECT coalesce(max(change), 0) FROM haft.calls WHERE run = $1";
+const RUN_LATEST: &str = "SELECT coalesce(max(change), 0) FROM haft.calls WHERE run || '' = $1";
 
 const RUN_MARK: &str = "UPDATE haft.runs SET is_going = true WHERE id = $1";
 

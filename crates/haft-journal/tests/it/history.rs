@@ -10,8 +10,8 @@ use rusqlite::Connection;
 
 use crate::fixture::{call, claim, lines, record, run, run_lines, scope};
 
-const VERSION_1: &str = include_str!("../data/journal-1.sql");
-const VERSION_2: &str = include_str!("../data/journal-2.sql");
+const VERSION_1: &str = include_str!("../fixtures/journal-1.sql");
+const VERSION_2: &str = include_str!("../fixtures/journal-2.sql");
 
 fn restore(directory: &Path, recorded: &str) -> PathBuf {
     let path = directory.join("journal.db");

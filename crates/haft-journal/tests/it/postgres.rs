@@ -412,3 +412,57 @@ async fn a_lease_outlives_a_crash_of_the_server() {
     server.restart();
     assert_eq!(journal.holders().await.unwrap(), []);
 }
+
+/// Returns what a server whose certificate names `localhost` is to a URL with these parameters.
+async fn trusted(server: &Server, host: &str, parameters: &str) -> String {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/postgres-tls");
+    let parameters = parameters.replace("DATA", data);
+    let url = format!("postgres://haft@{host}:{}/postgres?{parameters}", server.port());
+    match PostgresJournal::connect(&url).await {
+        Ok(journal) => {
+            drop(journal.holders().await.unwrap());
+            let ask = "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+                       WHERE application_name LIKE 'haft %'";
+            format!("encrypted: {}", server.ask("postgres", ask).trim())
+        }
+        Err(err) => err.to_string().replace(&server.port().to_string(), "PORT"),
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_trusted_as_the_url_says() {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/postgres-tls");
+    let settings = "ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'";
+    let server = Server::start_with(settings, |directory| {
+        for name in ["server.pem", "server.key"] {
+            std::fs::copy(data.join(name), directory.join(name)).unwrap();
+        }
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(directory.join("server.key"), private).unwrap();
+    });
+    let mut told = String::new();
+    for (host, parameters) in [
+        ("127.0.0.1", "sslmode=disable"),
+        ("127.0.0.1", ""),
+        ("127.0.0.1", "sslmode=require"),
+        ("127.0.0.1", "sslmode=verify-ca&sslrootcert=DATA/authority.pem"),
+        ("127.0.0.1", "sslmode=verify-full&sslrootcert=DATA/authority.pem"),
+        ("localhost", "sslmode=verify-full&sslrootcert=DATA/authority.pem"),
+        ("localhost", "sslmode=require&sslrootcert=DATA/another-authority.pem"),
+        ("localhost", "sslmode=verify-full&sslrootcert=/no/such/file"),
+    ] {
+        let result = trusted(&server, host, parameters).await;
+        told.push_str(&format!("{host} {parameters}: {result}\n"));
+    }
+    expect![[r#"
+        127.0.0.1 sslmode=disable: encrypted: f
+        127.0.0.1 : encrypted: t
+        127.0.0.1 sslmode=require: encrypted: t
+        127.0.0.1 sslmode=verify-ca&sslrootcert=DATA/authority.pem: encrypted: t
+        127.0.0.1 sslmode=verify-full&sslrootcert=DATA/authority.pem: cannot reach journal postgres://127.0.0.1:PORT/postgres: error performing TLS handshake: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost"); check the URL, and that the server runs and lets you in
+        localhost sslmode=verify-full&sslrootcert=DATA/authority.pem: encrypted: t
+        localhost sslmode=require&sslrootcert=DATA/another-authority.pem: cannot reach journal postgres://localhost:PORT/postgres: error performing TLS handshake: invalid peer certificate: UnknownIssuer; check the URL, and that the server runs and lets you in
+        localhost sslmode=verify-full&sslrootcert=/no/such/file: cannot reach journal postgres://localhost:PORT/postgres: cannot read the authorities in /no/such/file: I/O error: No such file or directory (os error 2); check the URL, and that the server runs and lets you in
+    "#]]
+    .assert_eq(&told);
+}

@@ -64,6 +64,9 @@ impl Proxy {
 }
 
 fn relay(client: TcpStream, server: TcpStream, state: &Arc<State>) {
+    for stream in [&client, &server] {
+        stream.set_nodelay(true).unwrap();
+    }
     let is_deaf = Arc::new(AtomicBool::new(false));
     let (to_server, from_server) = (server.try_clone().unwrap(), server);
     let (to_client, from_client) = (client.try_clone().unwrap(), client);

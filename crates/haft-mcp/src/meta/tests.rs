@@ -101,9 +101,15 @@ fn what_makes_no_sense_is_named() {
         &expect![[r#"-32602: _meta "haft/call": expected a string, found a boolean"#]],
     );
     check(
-        json!({"haft/resume": "replay"}),
+        json!({"haft/resumption": "replay"}),
         &expect![[
-            r#"-32602: _meta "haft/resume" is not known: expected haft/run, haft/node, haft/iteration, haft/attempt, haft/call"#
+            r#"-32602: _meta "haft/resumption" is not known: expected haft/run, haft/node, haft/iteration, haft/attempt, haft/call, haft/resume"#
+        ]],
+    );
+    check(
+        json!({"haft/resume": "again"}),
+        &expect![[
+            r#"-32602: _meta "haft/resume": expected "continue" or "replay", found "again""#
         ]],
     );
 }

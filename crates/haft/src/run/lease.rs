@@ -2,7 +2,7 @@
 //! does. Of a run there is at most one holder among all processes, and in this process at most one that is not on its
 //! way out.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use haft_contract::RunId;
@@ -85,13 +85,16 @@ impl Drop for Held {
         // Without a runtime nobody could wait for the journal; others then find out that this process is gone.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (lease, journal) = (self.lease.clone(), Arc::clone(&self.journal));
-        let shared = self.shared.upgrade();
-        runtime.spawn(async move {
-            match shared {
-                Some(shared) => give_back_unused(&shared, lease).await,
-                None => give_back(&*journal, lease).await,
-            }
-        });
+        let Some(shared) = self.shared.upgrade() else {
+            runtime.spawn(async move { give_back(&*journal, lease).await });
+            return;
+        };
+        // Whoever shuts the runtime down waits for it.
+        let giver = Arc::clone(&shared);
+        let giving = async move { give_back_unused(&giver, lease).await };
+        let mut returns = shared.returns.lock().unwrap_or_else(PoisonError::into_inner);
+        while returns.try_join_next().is_some() {}
+        returns.spawn_on(giving, &runtime);
     }
 }
 
@@ -124,6 +127,9 @@ impl Shared {
 
     /// Gives all runs back that this process has.
     pub(crate) async fn give_back_all(&self) {
+        let returns =
+            std::mem::take(&mut *self.returns.lock().unwrap_or_else(PoisonError::into_inner));
+        returns.join_all().await;
         let _opening = self.opening.lock().await;
         for lease in self.leases() {
             give_back(&*self.parts.journal, lease).await;

@@ -55,7 +55,9 @@ CREATE TABLE haft.calls (
 
 CREATE UNIQUE INDEX calls_by_place ON haft.calls (run, node, iteration, attempt, seq);
 
-CREATE INDEX calls_by_run ON haft.calls (run, change);
+-- For following a run. It is of an expression, so that only who asks for that very expression gets it: before the first
+-- statistics are made, PostgreSQL takes it to be as good for finding a place as the index of places, and keeps to that.
+CREATE INDEX calls_by_run ON haft.calls ((run || ''), change);
 
 CREATE INDEX calls_by_driver_id ON haft.calls (run, driver_call_id) WHERE driver_call_id IS NOT NULL;
 
