@@ -100,6 +100,10 @@ fn what_makes_no_sense_is_named() {
         json!({"haft/call": true}),
         &expect![[r#"-32602: _meta "haft/call": expected a string, found a boolean"#]],
     );
+}
+
+#[test]
+fn what_haft_does_not_know_is_not_passed_over() {
     check(
         json!({"haft/resumption": "replay"}),
         &expect![[
