@@ -5,6 +5,7 @@
 
 mod bash;
 mod calls;
+mod journal;
 mod machine;
 mod memory;
 mod peers;
@@ -14,6 +15,7 @@ mod sandbox;
 mod search;
 mod server;
 mod size;
+mod snapshot;
 mod start;
 mod tree;
 mod turns;
@@ -44,6 +46,8 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "glob", run: search::measure_glob },
     Measurement { name: "bash", run: bash::measure },
     Measurement { name: "sandbox", run: sandbox::measure },
+    Measurement { name: "journal", run: journal::measure },
+    Measurement { name: "snapshot", run: snapshot::measure },
     Measurement { name: "memory", run: memory::measure },
     Measurement { name: "size", run: size::measure },
 ];

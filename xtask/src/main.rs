@@ -5,6 +5,7 @@
 
 mod bench;
 mod ci;
+mod crash;
 mod fuzz;
 mod generated;
 mod process;
@@ -56,6 +57,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--quick] [NAME…]",
         summary: "Measure haft beside its peers and write docs/benchmarks.md",
         run: bench::run,
+    },
+    Command {
+        name: "crash",
+        arguments: "[--kills N] [--seed S] [--seconds S]",
+        summary: "Kill haft again and again and look each time whether it kept its word (default 500 kills)",
+        run: crash::run,
     },
     Command {
         name: "fuzz",
@@ -158,9 +165,13 @@ mod tests {
 
     #[test]
     fn nonsense_is_a_usage_error() {
-        for arguments in
-            [&["frobnicate"][..], &["tidy", "extra"], &["fuzz", "--seconds", "x"], &["fuzz", "--y"]]
-        {
+        for arguments in [
+            &["frobnicate"][..],
+            &["tidy", "extra"],
+            &["fuzz", "--seconds", "x"],
+            &["fuzz", "--y"],
+            &["crash", "--kills"],
+        ] {
             let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
             let err = dispatch(&arguments).expect_err("a bad command line is refused");
             assert!(err.is::<UsageError>(), "{err:#}");

@@ -6,15 +6,16 @@
 use std::path::Path;
 
 use crate::process::{cargo, run as run_program};
-use crate::setup;
+use crate::{crash, setup};
 
 /// Runs `cargo xtask test`.
 pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
     let clients = setup::ensure_all(root)?;
     // nextest cannot run documentation tests. They go first, so that its summary closes the output;
-    // a filter names tests of nextest, so that then they are left out.
+    // a filter names tests of nextest, so that then they are left out, and so are the kills.
     if filters.is_empty() {
         run_program(cargo().current_dir(root).args(["test", "--workspace", "--doc", "--quiet"]))?;
+        crash::run_share(root)?;
     }
     let mut nextest = cargo();
     nextest.current_dir(root).args(["nextest", "run", "--workspace"]).args(filters);

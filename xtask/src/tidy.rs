@@ -41,7 +41,13 @@ const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges { name: "haft-snapshot", dependencies: &["haft-sandbox"], dev_dependencies: &[] },
     CrateEdges {
         name: "haft",
-        dependencies: &["haft-contract", "haft-policy", "haft-sandbox", "haft-journal"],
+        dependencies: &[
+            "haft-contract",
+            "haft-policy",
+            "haft-sandbox",
+            "haft-journal",
+            "haft-snapshot",
+        ],
         dev_dependencies: &[],
     },
     // Tools are tested where callers meet them: behind the whole pipeline.
@@ -63,6 +69,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-sandbox",
             "haft-judge",
             "haft-journal",
+            "haft-snapshot",
             "haft",
             "haft-tools",
             "haft-mcp",
@@ -96,7 +103,7 @@ const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
     RestrictedDependency {
         name: "rusqlite",
         users: &["haft-journal"],
-        in_tests: InTests::UsersOnly,
+        in_tests: InTests::Anywhere,
     },
 ];
 

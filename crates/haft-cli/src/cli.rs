@@ -1,6 +1,7 @@
 //! The command line: the settings that every command takes, and which commands there are. What a command takes itself
 //! stands in its own file.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
@@ -9,12 +10,14 @@ use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 
 use crate::command::call::CallArgs;
 use crate::command::completions::CompletionsArgs;
+use crate::command::diff::DiffArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
 use crate::command::policy::PolicyArgs;
 use crate::command::runs::RunsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
+use crate::command::undo::UndoArgs;
 use crate::network_guard::Guard;
 use crate::output::Color;
 use crate::preset::Preset;
@@ -47,18 +50,22 @@ Files:
   What you allowed for a project when you were asked is in the directory projects beside the journal;
   haft policy list shows it.
   The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else
-  ~/.local/state/haft.";
+  ~/.local/state/haft; HAFT_DB or the manifest may name another one.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Call(CallArgs),
     Tools(ToolsArgs),
     Runs(RunsArgs),
+    Diff(DiffArgs),
+    Undo(UndoArgs),
     /// Serve the tools to an MCP client over standard input and output
     ///
     /// The client starts this command and ends it by closing its input. Both eras of the protocol are spoken, with
     /// handshake and without. All calls of one connection belong to one run, unless the client names another in
-    /// `_meta` with the key `haft/run`; `haft/node`, `haft/iteration` and `haft/attempt` say where in the run.
+    /// `_meta` with the key `haft/run`; `haft/node`, `haft/iteration` and `haft/attempt` say where in the run, `haft/call`
+    /// is the client's own name of the call, and `haft/resume` says `replay` to start a run over: what was answered is
+    /// recalled, and what may have happened is not repeated.
     #[command(after_long_help = "\
 Examples:
   haft mcp                          Offer the tools for the working directory
@@ -95,8 +102,11 @@ pub(crate) struct SettingArgs {
     pub(crate) config: Option<PathBuf>,
 
     /// Journal to use instead of the one in the state directory
-    #[arg(long, global = true, value_name = "FILE", env = "HAFT_DB", hide_env_values = true)]
-    pub(crate) db: Option<PathBuf>,
+    ///
+    /// A file, or the URL of a PostgreSQL database: postgres://user@host/database. A password is better kept out of the
+    /// command line, which others can see: set HAFT_DB.
+    #[arg(long, global = true, value_name = "FILE|URL", env = "HAFT_DB", hide_env_values = true)]
+    pub(crate) db: Option<OsString>,
 
     /// Shapes of the tools: those of the agent tool contract, or the five Smithers tools
     #[arg(long, global = true, value_enum, env = "HAFT_PROFILE", hide_env_values = true)]
@@ -167,6 +177,16 @@ pub(crate) struct SettingArgs {
         hide_env_values = true
     )]
     pub(crate) unsafe_no_sandbox: bool,
+
+    /// Record nothing by which changes of the workspace could be shown (haft diff) and undone (haft undo)
+    #[arg(
+        long,
+        global = true,
+        value_parser = BoolishValueParser::new(),
+        env = "HAFT_NO_SNAPSHOTS",
+        hide_env_values = true
+    )]
+    pub(crate) no_snapshots: bool,
 
     /// Longest output of a call, and largest file, content or patch
     #[arg(

@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod help_limits;
 pub(crate) mod help_markdown;
@@ -11,3 +12,4 @@ pub(crate) mod policy;
 pub(crate) mod runs;
 pub(crate) mod tools;
 pub(crate) mod trust;
+pub(crate) mod undo;

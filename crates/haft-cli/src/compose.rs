@@ -1,6 +1,8 @@
 //! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
 //! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
 
+mod record;
+pub(crate) mod snapshots;
 mod watchdogs;
 
 use std::ffi::{OsStr, OsString};
@@ -9,20 +11,19 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft::{
-    Clock, Confine, OnRepeat, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox,
-    Session, SessionOptions, SystemClock,
+    Clock, Confine, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox, Session,
+    SessionOptions, Snapshots, SystemClock,
 };
 use haft_contract::{RunId, Variables};
-use haft_journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
+use haft_journal::{Journal, MemoryJournal};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
 
-use crate::cli::SettingArgs;
 use crate::error::CommandError;
 use crate::places::{Places, git_identity, outside};
 use crate::settings::Settings;
 use crate::state::{State, user_data};
-use crate::{environment, id, output, own_files, owner, permission_names};
+use crate::{environment, id, output, own_files, owner, permission_names, sidecars};
 
 /// Returns the tools that the settings offer.
 pub(crate) fn registry(settings: &Settings) -> Result<Registry, CommandError> {
@@ -50,58 +51,25 @@ pub(crate) fn unknown_tool(registry: &Registry, name: &str) -> String {
     }
 }
 
-/// Opens the journal.
-pub(crate) fn journal(args: &SettingArgs, state: &State) -> Result<SqliteJournal, CommandError> {
-    let path = journal_path(args, state);
-    SqliteJournal::open(&path).map_err(|err| {
-        let hint = if is_of_directory(&err) {
-            // The quarantine and the rests of outputs are kept there, too, and would have nowhere to go.
-            "export HAFT_STATE_DIR=/path/to/a/writable/directory"
-        } else {
-            "export HAFT_DB=/path/to/another/journal.sqlite"
-        };
-        let err = CommandError::from(err);
-        if args.db.is_some() { err } else { err.hint(hint) }
-    })
-}
-
-/// Returns whether another file in the same directory would do no better.
-fn is_of_directory(err: &JournalError) -> bool {
-    matches!(
-        err,
-        JournalError::CannotOpen { .. } | JournalError::ReadOnly { .. } | JournalError::Full { .. }
-    )
-}
-
-/// Returns where the journal is.
-pub(crate) fn journal_path(args: &SettingArgs, state: &State) -> PathBuf {
-    let named = args.db.clone().filter(|path| !path.as_os_str().is_empty());
-    named.unwrap_or_else(|| state.journal())
-}
-
 /// Puts a runtime together that records calls.
-pub(crate) fn runtime(
-    args: &SettingArgs,
-    settings: &Settings,
-    state: &State,
-) -> Result<Runtime, CommandError> {
-    let journal = Arc::new(journal(args, state)?);
-    state.sweep_sessions(SystemTime::now());
-    runtime_on(journal, args, settings, state)
+pub(crate) async fn runtime(settings: &Settings, state: &State) -> Result<Runtime, CommandError> {
+    let journal = settings.durability.journal.open().await?;
+    sidecars::sweep(&state.sessions(), SystemTime::now(), settings.durability.keep_days);
+    let hook = snapshots::hook(&journal, settings, state)?;
+    runtime_on(journal, hook, settings, state)
 }
 
 /// Puts a runtime together for looking at what it would do, which leaves nothing behind.
 pub(crate) fn unrecorded_runtime(
-    args: &SettingArgs,
     settings: &Settings,
     state: &State,
 ) -> Result<Runtime, CommandError> {
-    runtime_on(Arc::new(MemoryJournal::new()), args, settings, state)
+    runtime_on(Arc::new(MemoryJournal::new()), None, settings, state)
 }
 
 fn runtime_on(
     journal: Arc<dyn Journal>,
-    args: &SettingArgs,
+    snapshots: Option<Arc<dyn Snapshots>>,
     settings: &Settings,
     state: &State,
 ) -> Result<Runtime, CommandError> {
@@ -110,7 +78,7 @@ fn runtime_on(
     let roots = roots(settings)?;
     let helper = helper()?;
     let rules = settings.rules.clone();
-    let places = places(args, settings, state, &roots.paths());
+    let places = places(settings, state, &roots.paths());
     let sandbox = sandbox(settings, &places, &roots.paths())?;
     let watchdogs = watchdogs::watchdogs(settings, state, &roots.paths())?;
     let parts = RuntimeParts {
@@ -132,8 +100,9 @@ fn runtime_on(
         clock: Arc::new(SystemClock),
         owner: owner::this_process(SystemClock.now_ms())?,
         is_gone: Arc::new(owner::is_gone),
-        on_repeat: OnRepeat::default(),
-        settings: "{}".to_owned(),
+        snapshots,
+        on_repeat: settings.durability.on_repeat,
+        settings: record::of(settings),
     };
     Ok(Runtime::new(parts)?)
 }
@@ -180,12 +149,7 @@ pub(crate) fn rules_in_force(settings: &Settings) -> Result<Vec<(RuleScope, Rule
 /// Returns what commands see beside the roots, and what is kept from them and from tools.
 ///
 /// What the settings name and is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
-pub(crate) fn places(
-    args: &SettingArgs,
-    settings: &Settings,
-    state: &State,
-    roots: &[PathBuf],
-) -> Places {
+pub(crate) fn places(settings: &Settings, state: &State, roots: &[PathBuf]) -> Places {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let mut places = Places::find(|name| std::env::var_os(name), &home, roots);
     let (found, named) = (places.readable.clone(), settings.sandbox.readable.clone());
@@ -194,7 +158,7 @@ pub(crate) fn places(
         let named = named.iter().filter_map(|place| outside(place, &roots).ok());
         found.iter().cloned().chain(named).collect()
     });
-    places.hidden.extend(own_files::hidden(state.directory(), &journal_path(args, state)));
+    places.hidden.extend(own_files::hidden(state.directory(), settings.durability.journal.file()));
     places
 }
 

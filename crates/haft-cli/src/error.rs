@@ -6,7 +6,9 @@ use std::io;
 
 use haft::{RegistryError, RootsError, RunError, RuntimeError};
 use haft_contract::{Envelope, ErrorCode};
-use haft_journal::JournalError;
+use haft_journal::{Holder, JournalError};
+
+use crate::time::rfc3339;
 
 /// The exit statuses of haft. There are no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +127,10 @@ impl From<RunError> for CommandError {
         match err {
             RunError::Scope(err) => Self::usage(err),
             RunError::Journal(err) => Self::from(err),
+            RunError::Diverged(err) => {
+                let run = err.call.scope.run.clone();
+                Self::usage(err).hint(format!("haft runs show {run}"))
+            }
             other => Self::failed(other),
         }
     }
@@ -132,15 +138,45 @@ impl From<RunError> for CommandError {
 
 impl From<JournalError> for CommandError {
     fn from(err: JournalError) -> Self {
-        let is_setup = matches!(
-            err,
+        match err {
+            JournalError::Held { holder } => {
+                let hint = format!("haft runs show {}", holder.run);
+                Self::failed(held(&holder)).hint(hint)
+            }
+            JournalError::Fenced { ref run, .. } => {
+                let hint = format!("haft runs show {run}");
+                Self::failed(err).hint(hint)
+            }
+            JournalError::Stuck { ref run, ref last, .. } => {
+                let hint = match last {
+                    Some(call) => format!("haft runs settle {call} not-happened"),
+                    None => format!("haft runs show {run}"),
+                };
+                Self::failed(err).hint(hint)
+            }
+            JournalError::NotInDoubt { ref call, .. } | JournalError::UnknownCall { ref call } => {
+                let hint = format!("haft runs show {}", call.scope.run);
+                Self::usage(err).hint(hint)
+            }
+            JournalError::UnknownRun { .. } => Self::usage(err).hint("haft runs list"),
             JournalError::Newer { .. }
-                | JournalError::NotAJournal { .. }
-                | JournalError::CannotOpen { .. }
-                | JournalError::ReadOnly { .. }
-        );
-        if is_setup { Self::usage(err) } else { Self::failed(err) }
+            | JournalError::NotAJournal { .. }
+            | JournalError::CannotOpen { .. }
+            | JournalError::Unreachable { .. }
+            | JournalError::ReadOnly { .. } => Self::usage(err),
+            err => Self::failed(err),
+        }
     }
+}
+
+/// Says who has a run, with a moment that a person can read.
+fn held(holder: &Holder) -> String {
+    let (run, place) = (&holder.run, &holder.owner.place);
+    let until = rfc3339(holder.expires_at_ms);
+    format!(
+        "run {run} is held by {place}, until {until} at least: nothing was executed; wait for that process, end it, or \
+         name another run"
+    )
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The input of a tool as it is given on the command line: as JSON, in a file, or on standard input.
+//! The input of a tool, and the result of a call, as they are given on the command line: as JSON, in a file, or on standard input.
 
 use std::io::Read;
 
@@ -12,22 +12,36 @@ pub(crate) const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Reads what was given as the input of a tool.
 pub(crate) fn read(tool: &str, given: &str) -> Result<Value, CommandError> {
-    let (name, text) = match given.strip_prefix('@') {
+    let (name, text) = text(given, "input")?;
+    parsed(&name, &text).map_err(|err| err.hint(format!("haft tools show {}", quote::shell(tool))))
+}
+
+/// Reads what was given as the result of a call.
+pub(crate) fn read_result(given: &str) -> Result<Value, CommandError> {
+    let (name, text) = text(given, "result")?;
+    parsed(&name, &text)
+}
+
+fn parsed(name: &str, text: &str) -> Result<Value, CommandError> {
+    serde_json::from_str(text)
+        .map_err(|err| CommandError::usage(format!("{name} is not JSON: {err}")))
+}
+
+/// Returns a name for what was given, and its text.
+fn text(given: &str, what: &str) -> Result<(String, String), CommandError> {
+    match given.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(path).map_err(|err| {
-                CommandError::usage(format!("input {path} cannot be read: {err}"))
+                CommandError::usage(format!("{what} {path} cannot be read: {err}"))
             })?;
-            (path, read_bounded(file, path)?)
+            Ok((path.to_owned(), read_bounded(file, path)?))
         }
         None if given == "-" => {
-            ("standard input", read_bounded(std::io::stdin(), "standard input")?)
+            let name = "standard input";
+            Ok((name.to_owned(), read_bounded(std::io::stdin(), name)?))
         }
-        None => ("the input", given.to_owned()),
-    };
-    serde_json::from_str(&text).map_err(|err| {
-        CommandError::usage(format!("{name} is not JSON: {err}"))
-            .hint(format!("haft tools show {}", quote::shell(tool)))
-    })
+        None => Ok((format!("the {what}"), given.to_owned())),
+    }
 }
 
 fn read_bounded(source: impl Read, name: &str) -> Result<String, CommandError> {

@@ -2,6 +2,7 @@
 //! a file of its own below `command/`; what they share is put together in `compose.rs`.
 
 mod ask;
+mod call_name;
 mod cli;
 mod command;
 mod compose;
@@ -10,17 +11,20 @@ mod error;
 mod format;
 mod id;
 mod input;
+mod journal_place;
 mod manifest;
 mod network_guard;
 mod output;
 mod own_files;
 mod owner;
+mod password;
 mod permission_names;
 mod places;
 mod preset;
 mod project;
 mod quote;
 mod settings;
+mod sidecars;
 mod signals;
 mod state;
 mod table;
@@ -72,6 +76,8 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
         Command::Call(args) => block_on(command::call::run(args, settings, &State::locate()?)),
         Command::Tools(args) => command::tools::run(&args, settings, &State::locate()?),
         Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
+        Command::Diff(args) => block_on(command::diff::run(args, settings, &State::locate()?)),
+        Command::Undo(args) => block_on(command::undo::run(args, settings, &State::locate()?)),
         Command::Mcp => block_on(command::mcp::run(settings, &State::locate()?)),
         Command::Policy(args) => block_on(command::policy::run(args, settings, &State::locate()?)),
         Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),

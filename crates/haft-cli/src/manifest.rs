@@ -1,9 +1,11 @@
 //! `haft.toml`, the manifest: found upwards from the working directory, read once, checked whole. What of it holds is
 //! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
 
+mod durability;
 mod problem;
 mod read;
 mod sandbox;
+mod snapshots;
 mod watchdog;
 
 use std::io::{self, Read as _};
@@ -18,6 +20,7 @@ use crate::error::CommandError;
 use crate::network_guard::Guard;
 use crate::preset::Preset;
 
+pub(crate) use durability::{DurabilitySection, KEEP_DAYS_MAX};
 pub(crate) use problem::LINE_CHARS_MAX;
 pub(crate) use read::Examples;
 pub(crate) use sandbox::{
@@ -25,6 +28,9 @@ pub(crate) use sandbox::{
     SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
     SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
     SandboxSection,
+};
+pub(crate) use snapshots::{
+    SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX, SNAPSHOT_IGNORED_BYTES_MAX, SnapshotsSection,
 };
 pub(crate) use watchdog::{
     WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX, WatchdogEntry,
@@ -47,9 +53,11 @@ pub(crate) struct Manifest {
     pub(crate) tools: Option<Vec<ToolId>>,
     pub(crate) requires: RequirementSet,
     pub(crate) limits: ManifestLimits,
+    pub(crate) durability: DurabilitySection,
     pub(crate) allow_network: Option<bool>,
     pub(crate) network_guard: Option<Guard>,
     pub(crate) sandbox: SandboxSection,
+    pub(crate) snapshots: SnapshotsSection,
     pub(crate) watchdogs: Vec<WatchdogEntry>,
     pub(crate) reference_watchdog: Option<bool>,
     pub(crate) permissions: Vec<Rule>,
@@ -116,10 +124,17 @@ impl ManifestFile {
         sha256_hex(self.text.as_bytes())
     }
 
-    /// Returns the manifest as a watchdog's program is told it.
+    /// Returns the manifest as a watchdog's program is told it: without the journal, whose URL may hold a password.
     pub(crate) fn value(&self) -> Result<serde_json::Value, CommandError> {
-        toml::from_str(&self.text)
-            .map_err(|err| CommandError::usage(format!("{}: {err}", self.path.display())))
+        let unusable =
+            |err: toml::de::Error| CommandError::usage(format!("{}: {err}", self.path.display()));
+        let mut value: serde_json::Value = toml::from_str(&self.text).map_err(unusable)?;
+        if let Some(section) =
+            value.get_mut("durability").and_then(|section| section.as_object_mut())
+        {
+            section.remove("journal");
+        }
+        Ok(value)
     }
 
     /// Returns what the manifest says, or everything that is wrong with it.

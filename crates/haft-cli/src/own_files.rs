@@ -11,12 +11,11 @@ use crate::error::CommandError;
 /// What SQLite keeps beside a database, under its name and this.
 const JOURNAL_SUFFIXES: &[&str] = &["", "-journal", "-shm", "-wal"];
 
-/// Returns the places that are hidden: the state directory, and the journal wherever it is.
-pub(crate) fn hidden(state: &Path, journal: &Path) -> Vec<PathBuf> {
+/// Returns the places that are hidden: the state directory, and the journal wherever it is if it is a file.
+pub(crate) fn hidden(state: &Path, journal: Option<&Path>) -> Vec<PathBuf> {
     let state = canonical(state);
-    let journal = canonical(journal);
     let mut places = Vec::new();
-    if !journal.starts_with(&state) {
+    if let Some(journal) = journal.map(canonical).filter(|journal| !journal.starts_with(&state)) {
         let beside = |suffix: &&str| {
             let mut name = journal.clone().into_os_string();
             name.push(suffix);
@@ -89,7 +88,7 @@ mod tests {
     #[test]
     fn a_journal_elsewhere_is_hidden_with_what_lies_beside_it() {
         let check = |journal: &str, expect: &[&str]| {
-            let found = hidden(Path::new("/nowhere/state"), Path::new(journal));
+            let found = hidden(Path::new("/nowhere/state"), Some(Path::new(journal)));
             assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
         };
         check("/nowhere/state/journal.sqlite", &["/nowhere/state"]);

@@ -1,9 +1,10 @@
 //! The settings of one process: flags and environment before the manifest, the manifest before the defaults, and of a
 //! manifest that nobody trusted only what narrows.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use haft::Limits;
+use haft::{Limits, OnRepeat};
 use haft_contract::{RequirementSet, ToolId};
 use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
 use haft_sandbox::{ProtectedNames, Resources};
@@ -11,7 +12,11 @@ use haft_tools::Profile;
 
 use crate::cli::SettingArgs;
 use crate::error::CommandError;
-use crate::manifest::{Examples, FILE_NAME, Manifest, ManifestFile, SandboxSection, WatchdogEntry};
+use crate::journal_place::JournalPlace;
+use crate::manifest::{
+    DurabilitySection, Examples, FILE_NAME, Manifest, ManifestFile, SandboxSection,
+    SnapshotsSection, WatchdogEntry,
+};
 use crate::output;
 use crate::preset::Preset;
 use crate::project::Project;
@@ -48,14 +53,31 @@ pub(crate) struct Settings {
     pub(crate) allow_network: bool,
     /// What is refused by name while commands have no network.
     pub(crate) network_guard: NetworkGuard,
+    /// Where calls are recorded, and for how long.
+    pub(crate) durability: Durability,
     /// How commands are confined.
     pub(crate) sandbox: SandboxSettings,
+    /// How much of workspaces is recorded around effects; nothing if there is no value.
+    pub(crate) snapshots: Option<haft_snapshot::Options>,
     /// Programs that see every call before it executes.
     pub(crate) watchdogs: Vec<WatchdogEntry>,
     /// Whether the built-in watchdog sees every call, too.
     pub(crate) reference_watchdog: bool,
     /// The manifest that was used.
     pub(crate) manifest: Option<PathBuf>,
+}
+
+/// Where calls are recorded, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Durability {
+    /// The journal.
+    pub(crate) journal: JournalPlace,
+    /// What is done about a `once` call that an earlier attempt made as well.
+    pub(crate) on_repeat: OnRepeat,
+    /// How long records are kept, in days.
+    pub(crate) keep_days: Option<u64>,
+    /// How much is kept.
+    pub(crate) keep_bytes: Option<u64>,
 }
 
 /// How commands are confined.
@@ -111,6 +133,7 @@ pub(crate) fn resolve_with(
     let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
     let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
+    let durability = durability(args, manifest.durability, directory, state);
     let sandbox = sandbox(args, manifest.sandbox, directory);
     warn_of_less(&sandbox);
     warn_of_missing(&sandbox);
@@ -129,7 +152,9 @@ pub(crate) fn resolve_with(
         limits: limits(args, manifest.limits.output_bytes, manifest.limits.timeout_ms),
         allow_network: args.allow_network.or(manifest.allow_network).unwrap_or(false),
         network_guard: args.network_guard.or(manifest.network_guard).unwrap_or_default().into(),
+        durability,
         sandbox,
+        snapshots: snapshots(args, &manifest.snapshots),
         watchdogs: manifest.watchdogs.into_iter().map(placed).collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         manifest: file.map(|file| file.path().to_owned()),
@@ -144,6 +169,42 @@ fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
         }
     }
     requires
+}
+
+/// Finds out where calls are recorded and for how long, for commands to which nothing else matters.
+pub(crate) fn resolve_durability(
+    args: &SettingArgs,
+    state: &State,
+) -> Result<Durability, CommandError> {
+    let working_directory = working_directory()?;
+    let Layer { manifest, file, .. } = layer(args, state, &working_directory, Examples::Left)?;
+    let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
+    Ok(durability(args, manifest.durability, directory, state))
+}
+
+fn durability(
+    args: &SettingArgs,
+    section: DurabilitySection,
+    directory: &Path,
+    state: &State,
+) -> Durability {
+    let named = args.db.as_deref().filter(|name| !name.is_empty());
+    let journal = match (named, section.journal) {
+        (Some(name), _) => JournalPlace::named(name, Path::new("")),
+        (None, Some(name)) => JournalPlace::named(OsStr::new(&name), directory),
+        (None, None) => JournalPlace::of_state(state),
+    };
+    Durability {
+        journal,
+        on_repeat: section.on_repeat.map(OnRepeat::from).unwrap_or_default(),
+        keep_days: section.keep_days,
+        keep_bytes: section.keep_bytes,
+    }
+}
+
+fn snapshots(args: &SettingArgs, section: &SnapshotsSection) -> Option<haft_snapshot::Options> {
+    let is_on = !args.no_snapshots && section.enabled.unwrap_or(true);
+    is_on.then(|| section.options())
 }
 
 fn sandbox(args: &SettingArgs, section: SandboxSection, directory: &Path) -> SandboxSettings {

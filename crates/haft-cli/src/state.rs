@@ -4,14 +4,8 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use crate::error::CommandError;
-
-/// How long the cut outputs of a session stay after its last one, in days.
-pub(crate) const SIDECARS_KEPT_DAYS: u64 = 7;
-/// Old sessions that one start removes.
-pub(crate) const SESSIONS_SWEPT_MAX: usize = 16;
 
 /// Where haft keeps what outlives a process.
 #[derive(Clone, Debug)]
@@ -58,6 +52,11 @@ impl State {
         self.directory.join("quarantine")
     }
 
+    /// Returns where it is kept what workspaces looked like around effects.
+    pub(crate) fn snapshots(&self) -> PathBuf {
+        self.directory.join("snapshots")
+    }
+
     /// Returns where it is recorded which manifests were trusted.
     pub(crate) fn trust(&self) -> PathBuf {
         self.directory.join("trust")
@@ -66,19 +65,6 @@ impl State {
     /// Returns where the rules for projects are, a file each.
     pub(crate) fn projects(&self) -> PathBuf {
         self.directory.join("projects")
-    }
-
-    /// Removes sidecars that nobody came for. Failing costs only space, so it is not reported.
-    pub(crate) fn sweep_sessions(&self, now: SystemTime) {
-        let Ok(entries) = std::fs::read_dir(self.sessions()) else { return };
-        let kept = Duration::from_secs(SIDECARS_KEPT_DAYS * 24 * 60 * 60);
-        let is_old = |entry: &std::fs::DirEntry| {
-            let changed = entry.metadata().and_then(|metadata| metadata.modified());
-            changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > kept))
-        };
-        for entry in entries.flatten().filter(is_old).take(SESSIONS_SWEPT_MAX) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
     }
 }
 
@@ -120,18 +106,5 @@ mod tests {
         check(&[("XDG_STATE_HOME", "/state"), ("HAFT_STATE_DIR", "/mine")], "/mine");
         check(&[("HAFT_STATE_DIR", "")], "/home/ada/.local/state/haft");
         assert_eq!(directory(|_| None, None), None);
-    }
-
-    #[test]
-    fn only_old_sessions_are_swept() {
-        let directory = tempfile::tempdir().unwrap();
-        let state = State { directory: directory.path().to_owned() };
-        let session = state.sessions().join("session_1");
-        std::fs::create_dir_all(&session).unwrap();
-        let days = |count: u64| SystemTime::now() + Duration::from_secs(count * 24 * 60 * 60);
-        state.sweep_sessions(days(SIDECARS_KEPT_DAYS - 1));
-        assert!(session.exists());
-        state.sweep_sessions(days(SIDECARS_KEPT_DAYS + 1));
-        assert!(!session.exists());
     }
 }

@@ -1,7 +1,10 @@
-//! Moments as people and logs read them: UTC, RFC 3339, to the millisecond. The calendar is computed here, because a
+//! Moments as people and logs read and write them, in UTC: RFC 3339 to the millisecond, and ages. The calendar is computed here, because a
 //! whole library for one format would cost more than it saves.
 
-const DAY_MS: u64 = 86_400_000;
+use crate::error::CommandError;
+
+/// A day, in milliseconds.
+pub(crate) const DAY_MS: u64 = 86_400_000;
 
 /// Returns `2026-01-31T09:05:00.123Z` for milliseconds since 1970.
 pub(crate) fn rfc3339(time_ms: u64) -> String {
@@ -28,6 +31,84 @@ fn date(days_since_1970: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + next_year, month, day)
 }
 
+/// Returns how long `30d` is, in milliseconds: a number with s, m, h, d or w.
+pub(crate) fn parse_age_ms(text: &str) -> Result<u64, CommandError> {
+    age_ms(text).ok_or_else(|| {
+        CommandError::usage(format!(
+            "age {text:?} is not valid: expected a number with s, m, h, d or w, such as 30d"
+        ))
+    })
+}
+
+/// Returns the moment that an age before now, a date or a moment names, in milliseconds since 1970.
+pub(crate) fn parse_since(text: &str, now_ms: u64) -> Result<u64, CommandError> {
+    let ago = age_ms(text).map(|age_ms| now_ms.saturating_sub(age_ms));
+    ago.or_else(|| moment_ms(text)).ok_or_else(|| {
+        CommandError::usage(format!(
+            "{text:?} names no moment: expected an age such as 12h or 30d, or UTC such as 2026-01-31 or \
+             2026-01-31T09:05:00Z"
+        ))
+    })
+}
+
+fn age_ms(text: &str) -> Option<u64> {
+    let unit = text.chars().next_back()?;
+    let ms: u64 = match unit {
+        's' => 1_000,
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => DAY_MS,
+        'w' => 7 * DAY_MS,
+        _ => return None,
+    };
+    unsigned(text.strip_suffix(unit)?)?.checked_mul(ms)
+}
+
+fn moment_ms(text: &str) -> Option<u64> {
+    let (date_text, time_text) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
+    let mut date_parts = date_text.splitn(3, '-');
+    let [year, month, day] = [4, 2, 2].map(|digits| part(date_parts.next(), digits));
+    let time_text = time_text.strip_suffix('Z')?;
+    let (clock, fraction) = time_text.split_once('.').unwrap_or((time_text, "0"));
+    let mut clock_parts = clock.splitn(3, ':');
+    let [hours, minutes, seconds] = [2, 2, 2].map(|digits| part(clock_parts.next(), digits));
+    let (hours, minutes, seconds) = (hours?, minutes?, seconds?);
+    if hours > 23 || minutes > 59 || seconds > 59 || !(1..=9).contains(&fraction.len()) {
+        return None;
+    }
+    unsigned(fraction)?;
+    let ms = unsigned(format!("{fraction:0<3}").get(..3)?)?;
+    let days = days_since_1970(year?, month?, day?)?;
+    Some(days * DAY_MS + hours * 3_600_000 + minutes * 60_000 + seconds * 1_000 + ms)
+}
+
+/// Returns the number of a part that has so many digits.
+fn part(text: Option<&str>, digits: usize) -> Option<u64> {
+    text.filter(|text| text.len() == digits).and_then(unsigned)
+}
+
+/// Returns a number of digits alone, without a sign.
+fn unsigned(text: &str) -> Option<u64> {
+    // An empty text, too, parses as no number.
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// Returns the day counted from 1970-01-01, if there is that day.
+fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
+    if year < 1970 || !(1..=12).contains(&month) || day == 0 {
+        return None;
+    }
+    // As in `date`, years are counted from March.
+    let (year_from_march, month_from_march) =
+        if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let era = year_from_march / 400;
+    let year_of_era = year_from_march % 400;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
+    (date(days) == (year, month, day)).then_some(days)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +123,51 @@ mod tests {
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
         check(1_767_225_599_001, "2025-12-31T23:59:59.001Z");
         check(253_402_300_800_000, "10000-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn what_is_spelled_is_read_back() {
+        for time_ms in [0, 951_782_400_000, 4_107_542_399_999, 1_767_225_599_001] {
+            assert_eq!(parse_since(&rfc3339(time_ms), 0).unwrap(), time_ms);
+        }
+        let check = |text: &str, expect: Option<u64>| {
+            assert_eq!(parse_since(text, 10 * DAY_MS).ok(), expect, "for {text:?}");
+        };
+        check("1970-01-02", Some(DAY_MS));
+        check("1970-01-01T00:00:01.5Z", Some(1_500));
+        check("3d", Some(7 * DAY_MS));
+        check("2w", Some(0));
+        check("36h", Some(8 * DAY_MS + DAY_MS / 2));
+        for text in [
+            "",
+            "d",
+            "3",
+            "-3d",
+            "+3d",
+            "3 d",
+            "3y",
+            "99999999999999999999d",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-01-01T00:00:00",
+            "2026-1-1",
+            "2026-01-01T24:00:00Z",
+            "1969-12-31",
+            "1970-01-01T00:00:00.Z",
+            "18446744073709551615w",
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn ages_have_a_unit() {
+        let check = |text: &str, expect: Option<u64>| {
+            assert_eq!(parse_age_ms(text).ok(), expect, "for {text:?}");
+        };
+        check("45s", Some(45_000));
+        check("90m", Some(5_400_000));
+        check("30d", Some(30 * DAY_MS));
+        check("30", None);
     }
 }

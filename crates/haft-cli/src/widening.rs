@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::manifest::Manifest;
 use crate::network_guard::Guard;
+use crate::password::without_passwords;
 use crate::preset::Preset;
 
 /// A manifest taken apart.
@@ -44,6 +45,8 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
     if let Some(guard) = narrow.network_guard.take_if(|guard| *guard < Guard::default()) {
         widenings.push(format!("network_guard = {:?}", guard.name()));
     }
+    part_durability(&mut narrow, &mut widenings);
+    widenings.extend(narrow.snapshots.take_all());
     part_sandbox(&mut narrow, &mut widenings);
     part_watchdogs(&mut narrow, &mut widenings);
     let requires = std::mem::take(&mut narrow.requires);
@@ -58,6 +61,21 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
         !widens
     });
     Parted { narrow, widenings }
+}
+
+/// Another journal is a place that records are sent to, and what is kept there is of other workspaces, too. Each of the
+/// ways to treat repeated calls is as narrow as the others.
+fn part_durability(manifest: &mut Manifest, widenings: &mut Vec<String>) {
+    let durability = &mut manifest.durability;
+    if let Some(journal) = durability.journal.take() {
+        widenings.push(format!("durability.journal = {:?}", without_passwords(&journal)));
+    }
+    let bounds =
+        [("keep_days", durability.keep_days.take()), ("keep_bytes", durability.keep_bytes.take())];
+    let set = bounds
+        .iter()
+        .filter_map(|(key, bound)| bound.map(|bound| format!("durability.{key} = {bound}")));
+    widenings.extend(set);
 }
 
 /// More protected names narrow, and so do smaller bounds; everything else in the table widens.

@@ -173,6 +173,15 @@ pub enum JournalError {
         /// What is broken.
         detail: String,
     },
+    /// The file is not where it was.
+    #[error(
+        "journal {} was removed or replaced while haft was using it: nothing more is recorded, so nothing more is \
+         executed; start haft again", path.display()
+    )]
+    Removed {
+        /// Where the database file was.
+        path: PathBuf,
+    },
     /// The database failed in another way.
     #[error("journal {} failed: {detail}; whether the record was kept is not known", path.display())]
     Failed {

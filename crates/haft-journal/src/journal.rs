@@ -106,6 +106,9 @@ pub trait Journal: Send + Sync {
     /// Returns the recorded runs that the query asks for, the one begun last first.
     fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>>;
 
+    /// Returns the runs that [`prune`](Journal::prune) would remove now, in the same order.
+    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>>;
+
     /// Removes runs with everything that belongs to them, the one that was quiet for longest first, and returns which.
     /// One that is used meanwhile stays. A removal that was interrupted is finished by the next, and by whoever opens a
     /// run of that name.

@@ -89,6 +89,8 @@ impl Default for CallQuery {
 pub struct RunQuery {
     /// Only this run.
     pub run: Option<RunId>,
+    /// Only runs that were begun before this one: the last one of an answer, to get the next answer.
+    pub before: Option<RunId>,
     /// Answers no more runs than this, and never more than [`QUERY_RUNS_MAX`].
     pub limit: u32,
 }
@@ -102,6 +104,6 @@ impl RunQuery {
 /// Asks for the latest runs, as far as the bounds allow.
 impl Default for RunQuery {
     fn default() -> Self {
-        Self { run: None, limit: QUERY_RUNS_MAX }
+        Self { run: None, before: None, limit: QUERY_RUNS_MAX }
     }
 }

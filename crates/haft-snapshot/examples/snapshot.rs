@@ -1,5 +1,6 @@
-//! Measures records of a directory: the first, one without changes, one with one changed file by a look at everything, and one with
-//! the changed file named. Prints the median of each. Stores are made beside the directory, and removed; one file of the directory
+//! Measures records of a directory: the first, one without changes, one with one changed file by a look at everything, one with
+//! the changed file named, and one of that file alone, as it is made before and after a change of it. Prints each sample in
+//! nanoseconds, as `case<TAB>entrant<TAB>nanoseconds`. Stores are made beside the directory, and removed; one file of the directory
 //! is changed, and is as before at the end. It checks nothing.
 
 use std::error::Error;
@@ -7,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use haft_sandbox::{FileKind, Root};
-use haft_snapshot::{Changed, Options, Store, TreeId};
+use haft_snapshot::{Changed, Lasting, Options, Store, TreeId};
 
-/// How often each kind of record is made.
+/// How often each kind of record is made, unless the second argument says so.
 const ROUNDS: usize = 41;
 
 /// How often the first one is, which takes long.
@@ -17,15 +18,22 @@ const FIRST_ROUNDS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = PathBuf::from(std::env::args_os().nth(1).ok_or("expected a directory")?);
+    let rounds =
+        std::env::args().nth(2).map(|rounds| rounds.parse()).transpose()?.unwrap_or(ROUNDS);
     let root = Root::open(&directory)?;
     let changing = first_file(&root)?;
     let original = std::fs::read(root.path().join(&changing))?;
-    let measured = measure(&root, &changing, &original);
+    let measured = measure(&root, &changing, &original, rounds);
     std::fs::write(root.path().join(&changing), original)?;
     measured
 }
 
-fn measure(root: &Root, changing: &Path, original: &[u8]) -> Result<(), Box<dyn Error>> {
+fn measure(
+    root: &Root,
+    changing: &Path,
+    original: &[u8],
+    rounds: usize,
+) -> Result<(), Box<dyn Error>> {
     let parent = root.path().parent().ok_or("expected a directory beside which there is room")?;
     let options = Options::default();
     let mut first = Vec::new();
@@ -39,32 +47,36 @@ fn measure(root: &Root, changing: &Path, original: &[u8]) -> Result<(), Box<dyn 
     // Files that were changed just before the first record are read once more.
     let mut tree = store.record(root, &options, Changed::Anything)?.tree;
     let (mut same, mut anything, mut beneath) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
+    let (alone, mut only) = (Options { lasting: Lasting::Later, ..Options::default() }, Vec::new());
+    for round in 0..rounds {
         same.push(timed(|| store.record(root, &options, Changed::Anything))?.0);
         change(root, changing, original, 2 * round)?;
-        let (taken_ms, recorded) = timed(|| store.record(root, &options, Changed::Anything))?;
-        anything.push(taken_ms);
+        let (taken_ns, recorded) = timed(|| store.record(root, &options, Changed::Anything))?;
+        anything.push(taken_ns);
         require_new(&mut tree, recorded.tree)?;
         change(root, changing, original, 2 * round + 1)?;
         let paths = [changing.to_path_buf()];
         let changed = Changed::Beneath { previous: tree, paths: &paths };
-        let (taken_ms, recorded) = timed(|| store.record(root, &options, changed))?;
-        beneath.push(taken_ms);
+        let (taken_ns, recorded) = timed(|| store.record(root, &options, changed))?;
+        beneath.push(taken_ns);
         require_new(&mut tree, recorded.tree)?;
+        change(root, changing, original, 2 * rounds + round)?;
+        only.push(timed(|| store.record(root, &alone, Changed::Only { paths: &paths }))?.0);
     }
     let recorded = store.record(root, &options, Changed::Anything)?;
     for round in 0..FIRST_ROUNDS {
         std::fs::remove_dir_all(path(round))?;
     }
-    println!("files                      {:>8}", recorded.files);
-    println!("left out                   {:>8}", recorded.left_out_total);
     for (name, samples) in [
-        ("first record", first),
+        ("one change, looked for", anything),
+        ("one change, its file named", beneath),
+        ("one change, its file alone", only),
         ("no change", same),
-        ("one change, anything", anything),
-        ("one change, beneath", beneath),
+        ("first record", first),
     ] {
-        println!("{name:<26} {:>8.2} ms", median(samples));
+        for nanoseconds in samples {
+            println!("{} names\t{name}\t{nanoseconds}", recorded.files);
+        }
     }
     Ok(())
 }
@@ -96,13 +108,8 @@ fn require_new(tree: &mut TreeId, recorded: TreeId) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(f64, T), E> {
+fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(u128, T), E> {
     let begun = Instant::now();
     let answer = run()?;
-    Ok((begun.elapsed().as_secs_f64() * 1_000.0, answer))
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
+    Ok((begun.elapsed().as_nanos(), answer))
 }

@@ -75,7 +75,7 @@
 //! their bytes, with what each looks like; a directory in it is the name of another object. Equal directories are one object, and two
 //! records differ only in directories on the way to a change. An object that does not hold what its name says, as after a loss
 //! of power, is an error when it is needed, and is replaced when its bytes are recorded again. Everything that a record consists of is
-//! on disk before its name is returned.
+//! on disk before its name is returned, unless the caller wants to [sync](Store::sync) later.
 //!
 //! # Platforms
 //!
@@ -84,6 +84,7 @@
 #![deny(missing_docs)]
 
 mod bytes;
+mod compose;
 mod diff;
 mod directory;
 mod error;
@@ -97,11 +98,12 @@ mod store;
 mod tree;
 mod unified;
 
+pub use compose::Composed;
 pub use diff::{Change, ChangeKind};
 pub use error::{RecordError, RestoreError, StoreError};
 pub use id::{ContentId, ParseIdError, TreeId};
-pub use record::{Changed, LeftOutPath, Options, Recorded};
+pub use record::{Changed, Lasting, LeftOutPath, Options, Recorded};
 pub use restore::{Conflict, ConflictReason, LeftAlone, LeftAloneReason, Overwrite, Restored};
 pub use state::{FileState, LeftOut, Owner, Reason, State};
-pub use store::{Hold, Pruned, Size, Store};
+pub use store::{Hold, Pruned, Pruning, Size, Store};
 pub use unified::Unified;

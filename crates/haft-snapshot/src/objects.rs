@@ -2,21 +2,27 @@
 //! one that does not hold what its name says is told apart when it is read, and replaced when it is written again. What the
 //! bytes mean is not known here.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::StoreError;
 use crate::id::ObjectId;
-use crate::limits::{NAME_ATTEMPTS_MAX, SYNCED_EACH_MAX};
+use crate::limits::{NAME_ATTEMPTS_MAX, SYNCED_EACH_MAX, SYNCED_LATER_EACH_MAX};
+use crate::record::Lasting;
 
 /// The directories of a store that hold objects, and files on their way to become some.
 #[derive(Debug)]
 pub(crate) struct Objects {
     directory: PathBuf,
     temporary: PathBuf,
+    /// What was written and may be lost with the power. Threads that record add to it, and one that syncs takes it all; no
+    /// channel would do, because whoever syncs comes and goes.
+    unsynced: Mutex<Vec<ObjectId>>,
     /// Numbers the temporaries of this process; the process's own number tells those of several apart.
     next: AtomicU64,
 }
@@ -27,7 +33,7 @@ impl Objects {
         for path in [&directory, &temporary] {
             make_private_directory(path).map_err(StoreError::io("make its directories"))?;
         }
-        Ok(Objects { directory, temporary, next: AtomicU64::new(0) })
+        Ok(Objects { directory, temporary, unsynced: Mutex::default(), next: AtomicU64::new(0) })
     }
 
     /// Reads an object of at most `bytes_max` bytes and makes sure that it is what its name says.
@@ -50,8 +56,57 @@ impl Objects {
     }
 
     /// Begins to write objects.
-    pub(crate) fn writing(&self) -> Writing<'_> {
-        Writing { objects: self, written: 0, written_bytes: 0 }
+    pub(crate) fn writing(&self, lasting: Lasting) -> Writing<'_> {
+        Writing { objects: self, lasting, written: 0, written_bytes: 0 }
+    }
+
+    /// Makes everything that was written without being synced last through a loss of power.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        let unsynced = std::mem::take(&mut *self.unsynced());
+        if unsynced.len() > SYNCED_LATER_EACH_MAX {
+            return self.sync_all();
+        }
+        let mut directories = BTreeSet::new();
+        let mut sync_each = || {
+            for id in &unsynced {
+                let path = self.path(*id);
+                match File::open(&path) {
+                    Ok(file) => file.sync_data()?,
+                    // It was pruned.
+                    Err(err) if err.kind() == ErrorKind::NotFound => continue,
+                    Err(err) => return Err(err),
+                }
+                directories.extend(path.parent().map(Path::to_path_buf));
+            }
+            directories.insert(self.directory.clone());
+            directories.iter().try_for_each(|directory| File::open(directory)?.sync_all())
+        };
+        if unsynced.is_empty() {
+            return Ok(());
+        }
+        sync_each().map_err(|err| {
+            self.unsynced().extend(&unsynced);
+            StoreError::io("sync its objects")(err)
+        })
+    }
+
+    fn note_unsynced(&self, id: ObjectId) {
+        let mut unsynced = self.unsynced();
+        // Of more it does not matter which they are.
+        if unsynced.len() <= SYNCED_LATER_EACH_MAX {
+            unsynced.push(id);
+        }
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Vec<ObjectId>> {
+        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes everything on the file system last, which costs whatever others wrote as well.
+    fn sync_all(&self) -> Result<(), StoreError> {
+        let synced = File::open(&self.directory)
+            .and_then(|directory| rustix::fs::syncfs(directory).map_err(io::Error::from));
+        synced.map_err(StoreError::io("sync its objects"))
     }
 
     /// Makes a new empty file for something that will be renamed into its place.
@@ -114,10 +169,11 @@ impl Objects {
     }
 }
 
-/// Objects being written; they last from [`finish`](Writing::finish) on.
+/// Objects being written; unless it was asked for less, they last from [`finish`](Writing::finish) on.
 #[derive(Debug)]
 pub(crate) struct Writing<'a> {
     objects: &'a Objects,
+    lasting: Lasting,
     /// How many objects were not there before.
     pub(crate) written: u64,
     /// How many bytes they have.
@@ -141,23 +197,24 @@ impl Writing<'_> {
             let _ = fs::remove_file(&temporary);
             return Err(StoreError::io("write an object")(err));
         }
+        if self.lasting == Lasting::Later {
+            self.objects.note_unsynced(id);
+        }
         self.written += 1;
         self.written_bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(id)
     }
 
-    /// Makes everything that was put last through a loss of power.
+    /// Makes everything that was put last through a loss of power, if it is to do so at once.
     pub(crate) fn finish(&self) -> Result<(), StoreError> {
-        if self.is_syncing_each() {
-            return Ok(());
+        match self.lasting {
+            Lasting::AtOnce if self.written >= SYNCED_EACH_MAX => self.objects.sync_all(),
+            Lasting::AtOnce | Lasting::Later => Ok(()),
         }
-        let synced = File::open(&self.objects.directory)
-            .and_then(|directory| rustix::fs::syncfs(directory).map_err(io::Error::from));
-        synced.map_err(StoreError::io("sync its objects"))
     }
 
     fn is_syncing_each(&self) -> bool {
-        self.written < SYNCED_EACH_MAX
+        self.lasting == Lasting::AtOnce && self.written < SYNCED_EACH_MAX
     }
 
     fn fill(&self, mut file: File, bytes: &[u8]) -> io::Result<()> {

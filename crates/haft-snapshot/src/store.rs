@@ -42,6 +42,14 @@ pub struct Hold {
     _lock: File,
 }
 
+/// Keeps everybody else out of the store, until it is pruned or this is dropped.
+#[derive(Debug)]
+#[must_use = "others can use the store as soon as this is dropped"]
+pub struct Pruning {
+    store: Store,
+    _lock: File,
+}
+
 /// What pruning did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
@@ -98,29 +106,35 @@ impl Store {
         Ok(Hold { _lock: lock })
     }
 
-    /// Removes every object that none of `keep` needs, and what processes that died have left.
-    ///
-    /// Takes the store for itself alone: nothing is being recorded or restored meanwhile, and no [`Hold`] is held.
+    /// Takes the store for itself alone, to prune it: nothing is being recorded or restored meanwhile, and no [`Hold`] is
+    /// held. Which trees are needed is to be looked up after this, because until then there may be more of them.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Busy`] when somebody holds the store; nothing was removed then.
+    /// [`StoreError::Busy`] when somebody holds the store.
+    pub fn into_pruning(self) -> Result<Pruning, StoreError> {
+        let lock = self.lock_alone()?;
+        Ok(Pruning { store: self, _lock: lock })
+    }
+
+    /// Removes every object that none of `keep` needs, and what processes that died have left. `keep` is asked when the store
+    /// is locked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::into_pruning`]; nothing was removed then.
     pub fn prune(&self, keep: impl IntoIterator<Item = TreeId>) -> Result<Pruned, StoreError> {
-        let lock = self.lock_file()?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(StoreError::Busy),
-            Err(errno) => return Err(StoreError::io("lock itself")(errno)),
-        }
-        let mut pruned = Pruned::default();
-        let needed = self.reach(keep, &mut pruned)?;
-        let swept = self.sweep(&needed, &mut pruned);
-        if pruned.removed > 0 {
-            // What they say was stored is not any more.
-            self.forget_caches();
-        }
-        swept.map_err(StoreError::io("remove objects"))?;
-        Ok(pruned)
+        let _lock = self.lock_alone()?;
+        self.prune_alone(keep)
+    }
+
+    /// Makes everything that was recorded last through a loss of power.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] when the system cannot do so.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.objects.sync()
     }
 
     /// Returns how large the store is.
@@ -207,6 +221,28 @@ impl Store {
         open_lock(&self.directory.join("lock"))
     }
 
+    fn lock_alone(&self) -> Result<File, StoreError> {
+        let lock = self.lock_file()?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(lock),
+            Err(Errno::WOULDBLOCK) => Err(StoreError::Busy),
+            Err(errno) => Err(StoreError::io("lock itself")(errno)),
+        }
+    }
+
+    /// Prunes a store that nobody else is in.
+    fn prune_alone(&self, keep: impl IntoIterator<Item = TreeId>) -> Result<Pruned, StoreError> {
+        let mut pruned = Pruned::default();
+        let needed = self.reach(keep, &mut pruned)?;
+        let swept = self.sweep(&needed, &mut pruned);
+        if pruned.removed > 0 {
+            // What they say was stored is not any more.
+            self.forget_caches();
+        }
+        swept.map_err(StoreError::io("remove objects"))?;
+        Ok(pruned)
+    }
+
     /// Forgets what files looked like when they were last read, which only makes the next record slower.
     fn forget_caches(&self) {
         let Ok(roots) = fs::read_dir(self.directory.join("roots")) else { return };
@@ -265,6 +301,17 @@ impl Store {
             pruned.removed_bytes += bytes;
         }
         self.objects.remove_temporaries()
+    }
+}
+
+impl Pruning {
+    /// Removes every object that none of `keep` needs, and what processes that died have left.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] when the store cannot be read or changed; what was removed until then was not needed.
+    pub fn finish(self, keep: impl IntoIterator<Item = TreeId>) -> Result<Pruned, StoreError> {
+        self.store.prune_alone(keep)
     }
 }
 

@@ -30,6 +30,7 @@ mod sandbox;
 mod session;
 mod shell;
 mod sidecar;
+mod snapshots;
 mod suggestion;
 mod watchdog;
 
@@ -47,4 +48,8 @@ pub use roots::{Roots, RootsError};
 pub use ask::{Answer, Ask, Asker, Headless};
 pub use clock::{Clock, SystemClock};
 pub use project::ProjectRules;
+pub use snapshots::{
+    EffectAhead, HistoryError, RootChanges, Selection, SnapshotError, SnapshotHistory, Snapshots,
+    SnapshotsPruned, WorkspaceSnapshots,
+};
 pub use watchdog::{ProgramWatchdog, ReferenceWatchdog, Verdict, Watchdog, WatchedCall};

@@ -9,12 +9,15 @@ use crate::pipeline::{ERROR_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
 use crate::sandbox::HIDDEN_FILES_MAX;
 use crate::sandbox::hooks::{CONFIG_BYTES_MAX, DIRECTORIES_MAX};
 use crate::shell::{HINDRANCE_LINES_MAX, PROGRESS_MS, READ_BYTES};
+use crate::snapshots::{OVERLAPS_NAMED_MAX, SNAPSHOT_SYNC_MS};
 use crate::watchdog::{ANSWER_BYTES_MAX, COMPLAINT_CHARS_MAX, SHOWN_CHARS_MAX};
 
 /// How long a run stays this process's without a word from it, in milliseconds.
 pub const LEASE_MS: u64 = 30_000;
 /// How often it gives word, in milliseconds.
 pub const LEASE_RENEW_MS: u64 = 8_000;
+/// The longest that a call waits for the snapshot hook, before its effect and once more after it, in milliseconds.
+pub const SNAPSHOT_MS: u64 = 10_000;
 /// Calls of earlier attempts that a retry warning lists in full.
 pub const WARNED_CALLS_MAX: u32 = 10;
 /// Calls of earlier attempts among which a repeated one is looked for when repeats are refused or recalled.
@@ -161,5 +164,26 @@ pub const TABLE: &[Limit] = &[
         "calls",
         "calls of earlier attempts among which a repeated one is looked for",
         "a repeat of a later one is not noticed",
+    ),
+    Limit::new(
+        "SNAPSHOT_MS",
+        SNAPSHOT_MS,
+        "milliseconds",
+        "the snapshot hook, before an effect and once more after it",
+        "it is given up, and the journal notes so",
+    ),
+    Limit::new(
+        "SNAPSHOT_SYNC_MS",
+        SNAPSHOT_SYNC_MS,
+        "milliseconds",
+        "what was recorded around an effect, until it outlasts a loss of power",
+        "it is synced",
+    ),
+    Limit::new(
+        "OVERLAPS_NAMED_MAX",
+        OVERLAPS_NAMED_MAX as u64,
+        "calls",
+        "calls that ran at the same time, as a snapshot's note names them",
+        "the others are counted",
     ),
 ];

@@ -3,13 +3,16 @@
 
 use haft_contract::{CallId, Effect, Envelope, Metadata, RequirementSet};
 use haft_journal::{
-    CallQuery, CallRow, Holder, JournalError, SettledBy, Settlement, Status, Verdict,
+    CallOrder, CallQuery, CallRow, Holder, JournalError, SettledBy, Settlement, Status, Verdict,
 };
 use haft_sandbox::Finished;
 use serde::Serialize;
 
 use crate::effects::FileEffects;
 use crate::runtime::Shared;
+
+/// Rows among which a recovery looks for what an earlier one left.
+const UNSEEN_ROWS_MAX: u32 = 64;
 
 /// What was found of processes that are gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,14 +35,33 @@ pub(crate) async fn recover(shared: &Shared) -> Result<Recovered, JournalError> 
     let mut recovered = Recovered::default();
     let now_ms = shared.parts.clock.now_ms();
     for holder in shared.parts.journal.holders().await? {
-        let is_over = holder.expires_at_ms < now_ms || (shared.parts.is_gone)(&holder.owner);
+        let is_over = holder.is_over(now_ms) || (shared.parts.is_gone)(&holder.owner);
         if holder.owner.id != shared.parts.owner.id && is_over {
             let of_run = abandon(shared, holder).await?;
             recovered.in_doubt.extend(of_run.in_doubt);
             recovered.settled.extend(of_run.settled);
         }
     }
+    for row in unseen(shared).await? {
+        if let Insight::Happened(_) | Insight::NotHappened = look(shared, &row).await? {
+            recovered.settled.push(row.id());
+        }
+    }
     Ok(recovered)
+}
+
+/// Returns calls whose files may not have been looked at yet: whoever took their run died in it, or could not. They lie
+/// among the latest changes of the journal, or they are found when their run is gone on with.
+async fn unseen(shared: &Shared) -> Result<Vec<CallRow>, JournalError> {
+    let query =
+        CallQuery { limit: UNSEEN_ROWS_MAX, order: CallOrder::Latest, ..CallQuery::default() };
+    let mut rows = shared.parts.journal.calls(query).await?;
+    // One with an answer ended before the eyes of its own process, which may be busy with its files still.
+    let is_unseen = |row: &CallRow| {
+        row.status == Status::Unknown && row.verdict.is_none() && row.envelope.is_none()
+    };
+    rows.retain(is_unseen);
+    Ok(rows)
 }
 
 /// Takes a run from an owner that is gone.

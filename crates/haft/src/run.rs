@@ -213,7 +213,8 @@ impl RunState {
             Resume::Replay | Resume::Rejudge => Some(self.cursor(placing.scope).await?),
         };
         if let Some(row) = self.named(placing).await? {
-            let occurrence = cursor.map_or(0, |cursor| cursor.next(placing.first_key));
+            let counted = cursor.map_or(0, |cursor| cursor.next(placing.first_key));
+            let occurrence = attempt.occurrence_of(&row, placing.first_key, counted);
             return Ok(Standing::Recorded { row: Box::new(row), occurrence });
         }
         let Some(cursor) = cursor else {

@@ -24,6 +24,7 @@ use crate::roots::Roots;
 use crate::run::Attempts;
 use crate::sandbox::{Confine, Sandbox};
 use crate::session::{Session, SessionOptions};
+use crate::snapshots::Snapshots;
 use crate::watchdog::Watchdog;
 
 /// Everything a runtime is made of. Front ends fill it in: the library reads no configuration, no environment and no
@@ -66,6 +67,8 @@ pub struct RuntimeParts {
     pub owner: Owner,
     /// Says of another process that it is gone for certain; whoever cannot know says no.
     pub is_gone: Arc<dyn Fn(&Owner) -> bool + Send + Sync>,
+    /// Sees every effect before and after; without one, nothing is recorded by which effects could be shown or undone.
+    pub snapshots: Option<Arc<dyn Snapshots>>,
     /// What is done about a `once` call that an earlier attempt made as well.
     pub on_repeat: OnRepeat,
     /// What the operator chose that a reader of a run must know, as a JSON object; recorded with every run.
@@ -270,6 +273,9 @@ impl Runtime {
     /// they end; without it, others wait until they know that this process is gone.
     pub async fn shut_down(&self) {
         self.shared.give_back_all().await;
+        if let Some(snapshots) = &self.shared.parts.snapshots {
+            snapshots.finish().await;
+        }
     }
 
     /// Opens a session for one front end.

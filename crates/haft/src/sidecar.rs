@@ -1,24 +1,46 @@
 //! The files that hold what was cut out of long outputs: one directory a session, outside every root, made
-//! when the first output is cut and removed with the session.
+//! when the first output is cut or recalled, and removed with the session unless it is kept.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use haft_contract::Metadata;
 
 /// The sidecars of one session.
 #[derive(Debug)]
 pub(crate) struct Sidecars {
     directory: PathBuf,
-    made: OnceLock<PathBuf>,
+    made: OnceLock<Made>,
+    // Two calls that cut their outputs first at the same time make one directory; locked while it is made.
+    making: Mutex<()>,
+    // The copies of earlier sessions' sidecars, by what they are copies of; locked while one is made.
+    adopted: Mutex<HashMap<PathBuf, PathBuf>>,
     kept: AtomicBool,
+}
+
+/// The directory once it was made.
+#[derive(Debug)]
+struct Made {
+    path: PathBuf,
+    /// Locked for as long as the session lives, so that whoever tidies up leaves it alone. Where a file system knows no
+    /// locks there is none.
+    _lock: Option<File>,
 }
 
 impl Sidecars {
     /// Returns the sidecars of a session that keeps them in `directory`, which need not exist yet.
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, made: OnceLock::new(), kept: AtomicBool::new(false) }
+        Self {
+            directory,
+            made: OnceLock::new(),
+            making: Mutex::default(),
+            adopted: Mutex::default(),
+            kept: AtomicBool::new(false),
+        }
     }
 
     /// Leaves the sidecars where they are when the session goes.
@@ -28,7 +50,7 @@ impl Sidecars {
 
     /// Returns the directory once a sidecar was made.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        self.made.get().map(PathBuf::as_path)
+        self.made.get().map(|made| made.path.as_path())
     }
 
     /// Creates the sidecar of the call `seq` of `tool`. The name is new even if another run of the session counts
@@ -45,6 +67,46 @@ impl Sidecars {
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all sidecar names are taken"))
+    }
+
+    /// Takes over the sidecar of an earlier session that a recalled answer names: a copy of it is among these, where it can
+    /// be read, and stays whichever session goes first. One that cannot be taken over is left as it is named.
+    pub(crate) fn adopt(&self, metadata: &mut Metadata) {
+        let Some(recorded) = metadata.output_path.as_deref().map(Path::new) else { return };
+        match self.copy(recorded) {
+            Ok(Some(path)) => metadata.output_path = Some(path.to_string_lossy().into_owned()),
+            Ok(None) => {}
+            Err(err) => {
+                tracing::warn!(sidecar = %recorded.display(), %err, "a sidecar could not be taken over");
+            }
+        }
+    }
+
+    /// Returns the copy of another session's sidecar; `None` if it is no such file. A record is a text, and is not to name
+    /// anything else into a session. A second name of the file would not do: a file with two names is kept from tools
+    /// wherever one of them is.
+    fn copy(&self, recorded: &Path) -> io::Result<Option<PathBuf>> {
+        let (Some(session), Some(name)) = (recorded.parent(), recorded.file_name()) else {
+            return Ok(None);
+        };
+        let directory = self.make_directory()?;
+        let is_sidecar = session != directory
+            && session.parent() == directory.parent()
+            && fs::symlink_metadata(session)?.is_dir()
+            && fs::symlink_metadata(recorded)?.is_file();
+        if !is_sidecar {
+            return Ok(None);
+        }
+        let mut adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = adopted.get(recorded) {
+            return Ok(Some(known.clone()));
+        }
+        let path =
+            directory.join(format!("recalled-{}-{}", adopted.len() + 1, name.to_string_lossy()));
+        let mut copy = private(OpenOptions::new().write(true).create_new(true)).open(&path)?;
+        io::copy(&mut File::open(recorded)?, &mut copy)?;
+        adopted.insert(recorded.to_owned(), path.clone());
+        Ok(Some(path))
     }
 
     /// Writes a whole sidecar and returns its path.
@@ -64,7 +126,8 @@ impl Sidecars {
     }
 
     fn make_directory(&self) -> io::Result<&Path> {
-        if let Some(directory) = self.made.get() {
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = self.directory() {
             return Ok(directory);
         }
         let mut builder = fs::DirBuilder::new();
@@ -75,14 +138,15 @@ impl Sidecars {
         }
         // The directory is removed with the session, so it must be one that nobody else has.
         builder.recursive(false).create(&self.directory)?;
-        let canonical = self.directory.canonicalize()?;
-        Ok(self.made.get_or_init(|| canonical))
+        let path = self.directory.canonicalize()?;
+        let lock = File::open(&path).ok().filter(|directory| directory.try_lock().is_ok());
+        Ok(&self.made.get_or_init(|| Made { path, _lock: lock }).path)
     }
 }
 
 impl Drop for Sidecars {
     fn drop(&mut self) {
-        if let Some(directory) = self.made.get()
+        if let Some(Made { path: directory, .. }) = self.made.get()
             && !*self.kept.get_mut()
             && let Err(err) = fs::remove_dir_all(directory)
         {

@@ -32,6 +32,8 @@ pub(super) struct Peers {
     floor: PathBuf,
     /// Measures starts of commands.
     spawn: PathBuf,
+    journal: PathBuf,
+    snapshot: PathBuf,
     node: Option<NodeServer>,
     /// What `rg` says of itself, if it is there.
     rg_version: Option<String>,
@@ -63,6 +65,8 @@ impl Peers {
         let haft = build(root, &["--package", "haft-cli", "--bin", "haft"])?;
         let floor = build(root, &["--package", "haft-mcp", "--example", "floor"])?;
         let spawn = build(root, &["--package", "haft-sandbox", "--example", "spawn"])?;
+        let journal = build(root, &["--package", "haft", "--example", "journal"])?;
+        let snapshot = build(root, &["--package", "haft-snapshot", "--example", "snapshot"])?;
         if work_dir.exists() {
             std::fs::remove_dir_all(work_dir)
                 .with_context(|| format!("cannot delete {}", work_dir.display()))?;
@@ -75,7 +79,8 @@ impl Peers {
             .with_context(|| format!("cannot write {}", manifest.display()))?;
         let rg_version = capture(Command::new("rg").arg("--version")).ok();
         let rg_version = rg_version.and_then(|text| text.lines().next().map(str::to_owned));
-        Ok(Self { haft, floor, spawn, node: find_node(root), rg_version, manifest, state_dir })
+        let node = find_node(root);
+        Ok(Self { haft, floor, spawn, journal, snapshot, node, rg_version, manifest, state_dir })
     }
 
     /// Returns the command of a server for the files in `dir`, or nothing if it is not installed.
@@ -134,6 +139,16 @@ impl Peers {
     /// Returns the program that measures starts of commands.
     pub(super) fn spawn_program(&self) -> &Path {
         &self.spawn
+    }
+
+    /// Returns the program that measures the journal.
+    pub(super) fn journal_program(&self) -> &Path {
+        &self.journal
+    }
+
+    /// Returns the program that measures records of a workspace.
+    pub(super) fn snapshot_program(&self) -> &Path {
+        &self.snapshot
     }
 
     /// Returns the size of a program of ours.

@@ -3,13 +3,15 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use clap::Args;
-use haft::{Asker, Call, Place};
+use clap::{Args, ValueEnum};
+use haft::{Asker, Call, Clock as _, Place, Resume, Run, RunError, Runtime, SystemClock};
 use haft_contract::{Envelope, ErrorCode, RunId, Scope};
+use haft_journal::{CallOrder, CallQuery, CallRow, JournalError, Status as RowStatus};
 
 use crate::ask::TerminalAsker;
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::password::without_passwords;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, input, output, quote, settings, signals};
@@ -27,7 +29,11 @@ Examples:
   haft call apply_patch @request.json
   haft call --allow-host docs.rs bash '{\"cmd\":\"curl https://docs.rs\"}'
   jq -n '{pattern: \"TODO\"}' | haft call grep -
-  haft call --run nightly --node build --attempt 2 bash '{\"cmd\":\"make\"}'")]
+  haft call --run nightly --node build --attempt 2 bash '{\"cmd\":\"make\"}'
+  haft call --run nightly --node build --resume replay bash '{\"cmd\":\"make\"}'
+
+A call that is in doubt ends with status 4; haft runs show says what to do about it. A run that another
+process has is not touched, which is status 1; a call that does not fit its record is status 2.")]
 pub(crate) struct CallArgs {
     /// The tool's id, as haft tools list shows it
     tool: String,
@@ -47,8 +53,38 @@ pub(crate) struct CallArgs {
     #[arg(long, default_value_t = 0)]
     iteration: u32,
     /// Retry number of the task, from 1
+    ///
+    /// Keys stay the same in every attempt. Where earlier attempts called tools whose effect is not safe to repeat, that
+    /// is said before the call is made.
     #[arg(long, default_value_t = 1)]
     attempt: u32,
+    /// Name of the call by which it is known when it comes again
+    ///
+    /// A call of this name that was made before in this attempt is answered from the record. One with another tool or
+    /// input is refused.
+    #[arg(long, value_name = "ID")]
+    call: Option<String>,
+    /// How to go on with an attempt that was begun before
+    #[arg(long, value_enum, value_name = "HOW", requires = "run", default_value_t = ResumeName::Continue)]
+    resume: ResumeName,
+}
+
+/// How to go on with an attempt, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ResumeName {
+    /// After what was called so far: this call is a new one
+    Continue,
+    /// From its start: a call that was made before is answered from the record, and what is in doubt is not repeated
+    Replay,
+}
+
+impl From<ResumeName> for Resume {
+    fn from(name: ResumeName) -> Self {
+        match name {
+            ResumeName::Continue => Self::Continue,
+            ResumeName::Replay => Self::Replay,
+        }
+    }
 }
 
 /// Runs the command.
@@ -63,22 +99,78 @@ pub(crate) async fn run(
         None => compose::new_run()?,
     };
     let settings = settings::resolve(setting_args, state)?;
-    let runtime = compose::runtime(setting_args, &settings, state)?;
+    let runtime = compose::runtime(&settings, state).await?;
     compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "cli")?;
+    let place = Place { node: args.node.clone(), iteration: args.iteration, attempt: args.attempt };
+    let run = session.resume(run_id, args.resume.into());
+    if args.resume == ResumeName::Continue {
+        // What starts over repeats nothing.
+        warn_of_retry(&run, &place).await?;
+    }
     let call = Call {
-        place: Place { node: args.node.clone(), iteration: args.iteration, attempt: args.attempt },
+        place,
+        driver_call_id: args.call.clone(),
         cancellation: signals::stop_token()?,
         asker: asker(&args, &settings),
         ..Call::new(&args.tool, input)
     };
     // The sidecar is all that is left of a long output; old ones are swept away by later commands.
     session.keep_outputs();
-    let envelope = session.run(run_id).call(call).await;
+    let begun_ms = SystemClock.now_ms();
+    let envelope = run.call(call).await;
     runtime.shut_down().await;
-    let envelope = envelope?;
+    let envelope = match envelope {
+        Ok(envelope) => envelope,
+        Err(err) => return Err(unrecorded(&runtime, run.id(), begun_ms, err).await),
+    };
     print(&args, &envelope, setting_args.json)?;
     Ok(Status::of_envelope(&envelope))
+}
+
+/// Says what earlier attempts did before anything of it can be repeated.
+async fn warn_of_retry(run: &Run, place: &Place) -> Result<(), CommandError> {
+    if let Some(warning) = run.retry_warning(place).await? {
+        output::warning(&warning.to_string(), None);
+    }
+    Ok(())
+}
+
+/// Returns whether an error says that nothing was executed.
+fn is_before_execution(err: &RunError) -> bool {
+    matches!(
+        err,
+        RunError::Scope(_)
+            | RunError::Diverged(_)
+            | RunError::Journal(JournalError::Held { .. } | JournalError::Stuck { .. })
+    )
+}
+
+/// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
+async fn unrecorded(runtime: &Runtime, run: &RunId, begun_ms: u64, err: RunError) -> CommandError {
+    if is_before_execution(&err) {
+        return CommandError::from(err);
+    }
+    let latest = CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
+    // A journal that does not answer either leaves the first error to be told.
+    let rows = runtime.journal().calls(latest).await.unwrap_or_default();
+    let is_open = |row: &CallRow| {
+        let is_ours = row.started_at_ms >= begun_ms;
+        is_ours && [RowStatus::Intended, RowStatus::Unknown].contains(&row.status)
+    };
+    let err = CommandError::from(err);
+    match rows.into_iter().find(is_open) {
+        Some(row) => CommandError {
+            status: Status::InDoubt,
+            message: format!(
+                "call {} was begun and its end could not be recorded, so it is in doubt: {}",
+                row.id(),
+                err.message
+            ),
+            hint: Some(format!("haft runs show {run}")),
+        },
+        None => err,
+    }
 }
 
 /// Returns whoever is at the terminal.
@@ -121,6 +213,7 @@ fn hint(args: &CallArgs, envelope: &Envelope) -> Option<String> {
                 |host| again(&format!("--allow-host {}", quote::shell(&host))),
             ))
         }
+        ErrorCode::InDoubt => args.run.as_ref().map(|run| format!("haft runs show {run}")),
         _ => None,
     }
 }
@@ -144,8 +237,10 @@ fn host_of(text: &str) -> Option<String> {
 
 /// Returns the command line of this process with one more flag.
 fn again(flag: &str) -> String {
-    let words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| quote::shell(&word.to_string_lossy())).collect();
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| quote::shell(&without_passwords(&word.to_string_lossy())))
+        .collect();
     let call = words.iter().position(|word| word == "call").map_or(0, |call| call + 1);
     let (before, after) = words.split_at(call);
     let words =

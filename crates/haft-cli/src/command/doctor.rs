@@ -97,9 +97,9 @@ pub(crate) async fn run(
     let helper = compose::helper()?;
     let kernel = Kernel::probe(&helper).map_err(|err| unknown(&err))?;
     let layers = layers_here(&helper, &settings, &kernel).await?;
-    let bash = bash(setting_args, &settings, state).await?;
+    let bash = bash(&settings, state).await?;
     let roots = compose::roots(&settings)?.paths();
-    let places = compose::places(setting_args, &settings, state, &roots);
+    let places = compose::places(&settings, state, &roots);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
     let is_full = layers.iter().all(|layer| layer.reach == Reach::Full);
@@ -111,7 +111,7 @@ pub(crate) async fn run(
         programs: programs(&path, &places, &roots),
         home: places.home.clone(),
         seen: Seen::find(places, &settings.sandbox, &roots),
-        files: Files::find(setting_args, &settings, state),
+        files: Files::find(&settings, state),
         bash,
     };
     if setting_args.json {
@@ -151,13 +151,9 @@ fn mechanism(offer: &Offer) -> Mechanism {
 }
 
 /// Judges a command that is plain, and a line that nobody can know before it runs.
-async fn bash(
-    setting_args: &SettingArgs,
-    settings: &Settings,
-    state: &State,
-) -> Result<Bash, CommandError> {
+async fn bash(settings: &Settings, state: &State) -> Result<Bash, CommandError> {
     let preset = settings.preset.name();
-    let runtime = compose::unrecorded_runtime(setting_args, settings, state)?;
+    let runtime = compose::unrecorded_runtime(settings, state)?;
     if runtime.registry().contract("bash").is_none() {
         let why = Some("the tool bash is not on offer".to_owned());
         return Ok(Bash { freely: false, preset, why });

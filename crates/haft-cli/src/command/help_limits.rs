@@ -4,20 +4,23 @@ use haft_contract::limits::Limit;
 use haft_sandbox::limits as sandbox;
 
 use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX, ASKED_TEXT_CHARS_MAX};
-use crate::command::runs::{INPUT_CHARS_MAX, TAIL_CALLS, TAIL_POLL_MS};
+use crate::command::runs::{
+    DOUBTS_SHOWN_MAX, INPUT_CHARS_MAX, RETRIES_SHOWN_MAX, TAIL_CALLS, TAIL_POLL_MS,
+};
 use crate::error::{CommandError, Status};
 use crate::input::INPUT_BYTES_MAX;
 use crate::manifest::{
-    LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, SANDBOX_FILE_BYTES_MAX,
-    SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN,
-    SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN, SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN,
-    SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN, WATCHDOG_TIMEOUT_MS_DEFAULT,
-    WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
+    KEEP_DAYS_MAX, LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX,
+    SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
+    SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
+    SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
+    SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX, SNAPSHOT_IGNORED_BYTES_MAX,
+    WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
 };
 use crate::output;
 use crate::places::{GIT_CONFIG_BYTES_MAX, OUTSIDE_LINKS_MAX, TOOLCHAIN_LINKS_MAX};
 use crate::project::{PROJECT_BYTES_MAX, PROJECT_RULES_MAX};
-use crate::state::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
+use crate::sidecars::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
 
 const OWN: &[Limit] = &[
     Limit::new(
@@ -210,6 +213,48 @@ const OWN: &[Limit] = &[
         "the rest is left out",
     ),
     Limit::new(
+        "DOUBTS_SHOWN_MAX",
+        DOUBTS_SHOWN_MAX as u64,
+        "calls",
+        "calls in doubt that `haft runs show` says what to type about",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "RETRIES_SHOWN_MAX",
+        RETRIES_SHOWN_MAX as u64,
+        "tasks",
+        "tasks of which `haft runs show` says what a retry would be warned of",
+        "further ones are left out",
+    ),
+    Limit::new(
+        "KEEP_DAYS_MAX",
+        KEEP_DAYS_MAX,
+        "days",
+        "most `durability.keep_days`",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "SNAPSHOT_FILE_BYTES_MAX",
+        SNAPSHOT_FILE_BYTES_MAX,
+        "bytes",
+        "most `snapshots.file_bytes`",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "SNAPSHOT_FILES_MAX",
+        SNAPSHOT_FILES_MAX,
+        "names",
+        "most `snapshots.files` and `snapshots.ignored_files`",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "SNAPSHOT_IGNORED_BYTES_MAX",
+        SNAPSHOT_IGNORED_BYTES_MAX,
+        "bytes",
+        "most `snapshots.ignored_bytes`",
+        "the manifest is refused",
+    ),
+    Limit::new(
         "GIT_CONFIG_BYTES_MAX",
         GIT_CONFIG_BYTES_MAX,
         "bytes",
@@ -250,6 +295,7 @@ pub(crate) fn run() -> Result<Status, CommandError> {
     }
     add(&mut text, "Proxy", &of_sandbox(sandbox::PROXY));
     add(&mut text, "Journal", haft_journal::limits::TABLE);
+    add(&mut text, "Snapshots", &of_snapshots(haft_snapshot::limits::TABLE));
     add(&mut text, "MCP", haft_mcp::limits::TABLE);
     add(&mut text, "Command line", OWN);
     output::data(&text)?;
@@ -268,6 +314,14 @@ fn add(text: &mut String, heading: &str, table: &[Limit]) {
 /// The sandbox can be used without the contract and has a type of its own.
 fn of_sandbox(table: &[sandbox::Bound]) -> Vec<Limit> {
     let limit = |bound: &sandbox::Bound| {
+        Limit::new(bound.name, bound.value, bound.unit, bound.what, bound.beyond)
+    };
+    table.iter().map(limit).collect()
+}
+
+/// So can the snapshots.
+fn of_snapshots(table: &[haft_snapshot::limits::Bound]) -> Vec<Limit> {
+    let limit = |bound: &haft_snapshot::limits::Bound| {
         Limit::new(bound.name, bound.value, bound.unit, bound.what, bound.beyond)
     };
     table.iter().map(limit).collect()

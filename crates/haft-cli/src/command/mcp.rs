@@ -15,9 +15,11 @@ use crate::{compose, id, output, settings, signals};
 /// Runs the command.
 pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
-    let runtime = compose::runtime(setting_args, &settings, state)?;
+    let runtime = compose::runtime(&settings, state).await?;
     compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "mcp")?;
+    // A later connection may recall what was answered in this one, cut outputs included.
+    session.keep_outputs();
     let run = session.run(compose::new_run()?);
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {

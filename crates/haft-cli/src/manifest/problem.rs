@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::MANIFEST_PROBLEMS_MAX;
+use crate::password::without_passwords;
 
 /// Characters of a line that are shown.
 pub(crate) const LINE_CHARS_MAX: usize = 120;
@@ -44,7 +45,7 @@ fn write_problem(report: &mut String, path: &Path, text: &str, problem: &Problem
     let carets = "^".repeat(width.clamp(1, LINE_CHARS_MAX));
     let margin = " ".repeat(number.to_string().len());
     let indent = " ".repeat(column - 1);
-    let message = problem.message.trim_end();
+    let message = without_passwords(problem.message.trim_end());
     let _ = write!(
         report,
         "\n{}:{number}:{column}: {message}\n{margin} |\n{number} | {}\n{margin} | {indent}{carets}\n",
@@ -55,5 +56,5 @@ fn write_problem(report: &mut String, path: &Path, text: &str, problem: &Problem
 
 fn shown(line: &str) -> String {
     let visible = |character: char| if character.is_control() { ' ' } else { character };
-    line.chars().take(LINE_CHARS_MAX).map(visible).collect()
+    without_passwords(line).chars().take(LINE_CHARS_MAX).map(visible).collect()
 }

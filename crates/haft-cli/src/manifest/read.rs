@@ -11,7 +11,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
-use super::{Manifest, ManifestLimits, ProjectText, SandboxSection, WATCHDOGS_MAX, WatchdogEntry};
+use super::{
+    DurabilitySection, Manifest, ManifestLimits, ProjectText, SandboxSection, SnapshotsSection,
+    WATCHDOGS_MAX, WatchdogEntry,
+};
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
 const SECTIONS: &[(&str, &[&str])] = &[
@@ -19,6 +22,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "",
         &[
             "allow_network",
+            "durability",
             "limits",
             "network_guard",
             "permissions",
@@ -29,10 +33,12 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "root",
             "roots",
             "sandbox",
+            "snapshots",
             "tools",
             "watchdogs",
         ],
     ),
+    ("durability", &["journal", "keep_bytes", "keep_days", "on_repeat"]),
     ("limits", &["output_bytes", "timeout_ms"]),
     ("permissions", &["action", "match", "not_match", "pattern", "permission", "when"]),
     (PROJECT, &["permissions", "root"]),
@@ -54,6 +60,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "unprotect",
         ],
     ),
+    ("snapshots", &["enabled", "exclude", "file_bytes", "files", "ignored_bytes", "ignored_files"]),
     ("watchdogs", &["program", "timeout_ms"]),
 ];
 /// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
@@ -124,6 +131,7 @@ impl Reader {
             }
             match name {
                 "allow_network" => manifest.allow_network = self.one(value),
+                "durability" => manifest.durability = self.durability(value),
                 "limits" => manifest.limits = self.limits(value),
                 "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
@@ -137,6 +145,7 @@ impl Reader {
                     manifest.roots = roots.into_iter().filter_map(|root| self.path(root)).collect();
                 }
                 "sandbox" => manifest.sandbox = self.sandbox(value),
+                "snapshots" => manifest.snapshots = self.snapshots(value),
                 "tools" => {
                     let tools = self.list(value);
                     manifest.tools =
@@ -182,9 +191,29 @@ impl Reader {
         limits
     }
 
+    fn durability(&mut self, value: Value<'_>) -> DurabilitySection {
+        let Some(section) = self.one::<DurabilitySection>(value.clone()) else {
+            return DurabilitySection::default();
+        };
+        let problems = section.problems().into_iter();
+        self.problems
+            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+        section
+    }
+
     fn sandbox(&mut self, value: Value<'_>) -> SandboxSection {
         let Some(section) = self.one::<SandboxSection>(value.clone()) else {
             return SandboxSection::default();
+        };
+        let problems = section.problems().into_iter();
+        self.problems
+            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+        section
+    }
+
+    fn snapshots(&mut self, value: Value<'_>) -> SnapshotsSection {
+        let Some(section) = self.one::<SnapshotsSection>(value.clone()) else {
+            return SnapshotsSection::default();
         };
         let problems = section.problems().into_iter();
         self.problems

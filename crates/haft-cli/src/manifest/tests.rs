@@ -29,6 +29,7 @@ preset = "read-only"
 tools = ["read", "shop.order"]
 allow_network = true
 limits = { output_bytes = 1, timeout_ms = 2 }
+durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 0 }
 [requires.fs]
 read = ["{user-data}/notes/**"]
 [[permissions]]
@@ -83,6 +84,20 @@ match = ["git status --short"]
                     2,
                 ),
             },
+            durability: DurabilitySection {
+                on_repeat: Some(
+                    Recall,
+                ),
+                journal: Some(
+                    "postgres://db/haft",
+                ),
+                keep_days: Some(
+                    36500,
+                ),
+                keep_bytes: Some(
+                    0,
+                ),
+            },
             allow_network: Some(
                 true,
             ),
@@ -97,6 +112,14 @@ match = ["git status --short"]
                 readable: [],
                 protect: [],
                 unprotect: [],
+            },
+            snapshots: SnapshotsSection {
+                enabled: None,
+                exclude: [],
+                file_bytes: None,
+                files: None,
+                ignored_bytes: None,
+                ignored_files: None,
             },
             watchdogs: [],
             reference_watchdog: None,
@@ -139,7 +162,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of allow_network, limits, network_guard, permissions, preset, profile, reference_watchdog, requires, root, roots, sandbox, tools, watchdogs
+            haft.toml:3:1: unknown key "colour": expected one of allow_network, durability, limits, network_guard, permissions, preset, profile, reference_watchdog, requires, root, roots, sandbox, snapshots, tools, watchdogs
               |
             3 | colour = "red"
               | ^^^^^^
@@ -610,4 +633,57 @@ fn the_nearest_manifest_is_found_going_up() {
     std::fs::write(deep.join(FILE_NAME), "root = 3").unwrap();
     let found = ManifestFile::discover(&deep).unwrap().unwrap();
     assert_eq!(found.directory(), deep.canonicalize().unwrap());
+}
+
+#[test]
+fn durability_has_bounds() {
+    check_problems(
+        "[durability]\nkeep_days = 0\njournal = \"\"\n",
+        &expect![[r#"
+        manifest haft.toml has 2 problems
+
+        haft.toml:2:13: keep_days: expected 1 to 36500 days, found 0
+          |
+        2 | keep_days = 0
+          |             ^
+
+        haft.toml:3:11: journal: expected a file or a URL, found an empty text
+          |
+        3 | journal = ""
+          |           ^^
+    "#]],
+    );
+    check_problems(
+        "[durability]\nkeep_days = 36501\non_repeat = \"never\"\n",
+        &expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:3:13: unknown variant `never`, expected one of `warn`, `refuse`, `recall`
+          |
+        3 | on_repeat = "never"
+          |             ^^^^^^^
+    "#]],
+    );
+    check_problems(
+        "[durability]\nkeep_days = 36501\n",
+        &expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:13: keep_days: expected 1 to 36500 days, found 36501
+          |
+        2 | keep_days = 36501
+          |             ^^^^^
+    "#]],
+    );
+    check_problems(
+        "[durability]\njournals = \"postgres://a:secret@b/c\"\n",
+        &expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:1: unknown key "journals": did you mean "journal"?
+          |
+        2 | journals = "postgres://a:***@b/c"
+          | ^^^^^^^^
+    "#]],
+    );
 }

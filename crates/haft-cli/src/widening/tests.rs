@@ -48,6 +48,13 @@ fn what_widens_is_named_and_taken_out() {
     check("sandbox.file_bytes = 4294967297", &["sandbox.file_bytes = 4294967297"]);
     check("sandbox.open_files = 4097", &["sandbox.open_files = 4097"]);
     check("watchdogs = [{ program = [\"./run\"] }]", &["watchdogs = [[\"./run\"]]"]);
+    check("durability.journal = \"j.sqlite\"", &["durability.journal = \"j.sqlite\""]);
+    check(
+        "durability.journal = \"postgres://a:secret@b/c\"",
+        &["durability.journal = \"postgres://a:***@b/c\""],
+    );
+    check("durability.keep_days = 1", &["durability.keep_days = 1"]);
+    check("durability.keep_bytes = 1", &["durability.keep_bytes = 1"]);
     check("reference_watchdog = false", &["reference_watchdog = false"]);
     for root in ["/", "..", "../other", "link", "sub/../..", "missing"] {
         check(&format!("root = {root:?}"), &[&format!("root = {root:?}")]);
@@ -69,6 +76,9 @@ fn what_narrows_holds_anyway() {
     check("allow_network = false");
     check("limits.output_bytes = 200000");
     check("limits.timeout_ms = 60000");
+    for on_repeat in ["warn", "refuse", "recall"] {
+        check(&format!("durability.on_repeat = {on_repeat:?}"));
+    }
     check("network_guard = \"standard\"");
     check("network_guard = \"strict\"");
     check("sandbox.memory_bytes = 4294967296");

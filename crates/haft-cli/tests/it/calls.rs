@@ -468,12 +468,16 @@ fn calls_of_one_run_are_numbered_on() {
     world.check(
         &["runs", "show", "r1"],
         &expect![[r#"
-        CALL        TOOL  STATUS     STARTED                   MS  CODE  INPUT
-        main/2/3/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
-        n/0/1/1     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
-        n/0/1/2     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
-        --- status 0
-    "#]],
+            run       r1
+            root      /world/work
+            begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
+
+            CALL        TOOL  STATUS     STARTED                   MS  CODE  INPUT
+            main/2/3/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+            n/0/1/1     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+            n/0/1/2     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+            --- status 0
+        "#]],
     );
 }
 

@@ -30,15 +30,19 @@ fn the_version_and_a_missing_command() {
     );
     world.check(&["runs"], &expect![[r#"
         --- stderr
-        Show what was recorded
+        Show what was recorded, and look after it
 
         Usage: haft runs [OPTIONS] <COMMAND>
 
         Commands:
-          list  List the latest runs, the newest first
-          show  Show the calls of a run in their order
-          tail  Follow calls as they are recorded
-          help  Print this message or the help of the given subcommand(s)
+          list    List the latest runs, the newest first
+          show    Show a run and its calls in their order
+          tail    Follow calls as they are recorded
+          export  Write runs and calls as lines of JSON
+          verify  Look whether the journal is sound
+          settle  Say what became of a call that may or may not have happened
+          prune   Remove old runs with all that belongs to them
+          help    Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help  Print help (see more with '--help')
@@ -48,7 +52,7 @@ fn the_version_and_a_missing_command() {
                                           HAFT_ROOT]
               --config <FILE>             Manifest to use instead of the haft.toml found from the working
                                           directory [env: HAFT_CONFIG]
-              --db <FILE>                 Journal to use instead of the one in the state directory [env:
+              --db <FILE|URL>             Journal to use instead of the one in the state directory [env:
                                           HAFT_DB]
               --profile <PROFILE>         Shapes of the tools: those of the agent tool contract, or the five
                                           Smithers tools [env: HAFT_PROFILE] [possible values: contract,
@@ -67,6 +71,8 @@ fn the_version_and_a_missing_command() {
                                           strict]
               --unsafe-no-sandbox         Run commands without the kernel sandbox [env:
                                           HAFT_UNSAFE_NO_SANDBOX]
+              --no-snapshots              Record nothing by which changes of the workspace could be shown
+                                          (haft diff) and undone (haft undo) [env: HAFT_NO_SNAPSHOTS]
               --output-bytes <BYTES>      Longest output of a call, and largest file, content or patch [env:
                                           HAFT_OUTPUT_BYTES]
               --timeout-ms <MS>           Time for a call that asks for none itself [env: HAFT_TIMEOUT_MS]
@@ -120,6 +126,12 @@ fn the_reference_has_every_command_and_no_machine() {
             "## haft runs list",
             "## haft runs show",
             "## haft runs tail",
+            "## haft runs export",
+            "## haft runs verify",
+            "## haft runs settle",
+            "## haft runs prune",
+            "## haft diff",
+            "## haft undo",
             "## haft mcp",
             "## haft policy",
             "## haft policy list",

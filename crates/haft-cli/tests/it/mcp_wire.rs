@@ -7,6 +7,7 @@
 
 mod asking;
 pub(crate) mod driver;
+mod durable;
 
 use std::time::Instant;
 
@@ -423,10 +424,9 @@ fn all_of_a_cut_output_is_a_resource() {
     let tail = server.call("read", arguments);
     assert_eq!(tail["result"]["content"][0]["text"], "99999\n100000\n");
 
-    let sessions = || std::fs::read_dir(place.state().join("sessions")).unwrap().count();
-    assert_eq!(sessions(), 1);
     server.end();
-    assert_eq!(sessions(), 0, "outputs go with the session");
+    let kept = std::fs::read(path.unwrap().0).unwrap();
+    assert!(kept == whole.as_bytes(), "outputs are kept for whoever recalls the call");
 
     place.redact(&mut answer);
     expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0,"haft/truncated":true},"content":null,"isError":false}}"#]].assert_eq(&answer.to_string());

@@ -7,7 +7,7 @@ use std::path::Path;
 pub(crate) fn redact(text: &str, world: &Path) -> String {
     let text = text.replace(&*world.to_string_lossy(), "/world");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
-    let text = replace_names(&replace_projects(&text));
+    let text = replace_owners(&replace_names(&replace_projects(&text)));
     let text = replace_moments(&text);
     ["duration_ms", "started_at_ms", "finished_at_ms", "last_call_at_ms", "first_key", "call_key"]
         .iter()
@@ -22,6 +22,23 @@ fn replace_projects(text: &str) -> String {
         let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
         let rest = if digits == 64 { format!("HASH{}", &part[digits..]) } else { part.to_owned() };
         format!("{text}/projects/{rest}")
+    })
+}
+
+/// A process and its machine, as messages name them.
+fn replace_owners(text: &str) -> String {
+    const PLACE: &str = "process ";
+    let mut parts = text.split(PLACE);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let host = part[digits..].strip_prefix(" on ").filter(|_| digits > 0);
+        let part = host.map_or(part.to_owned(), |host| {
+            let is_end = |character: char| character.is_whitespace() || ",\"".contains(character);
+            let end = host.find(is_end).unwrap_or(host.len());
+            format!("7 on host{}", &host[end..])
+        });
+        format!("{text}{PLACE}{part}")
     })
 }
 
@@ -110,6 +127,8 @@ fn only_what_differs_is_replaced() {
     check("run_01m7y2wbsbj97pa84yferxrgp9/main", "run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main");
     check("2026-11-21T03:37:27.725Z  12  code", "2000-01-01T00:00:00.000Z  0  code");
     check("2026-11-21 T", "2026-11-21 T");
+    check("by process 12 on box-1, until", "by process 7 on host, until");
+    check("a process ends", "a process ends");
     check(
         r#"{"duration_ms":12,"first_key":"ab","x":1}"#,
         r#"{"duration_ms":0,"first_key":"…","x":1}"#,

@@ -29,16 +29,23 @@ fn list_and_show() {
     world.check(
         &["runs", "list"],
         &expect![[r#"
-        RUN  STARTED                   BY   CALLS  FAILED  REFUSED  OPEN  UNKNOWN  ROOT
-        r1   2000-01-01T00:00:00.000Z  cli  5      1       2        0     0        /world/work
-        --- status 0
-    "#]],
+            RUN  STARTED                   BY   CALLS  FAILED  REFUSED  OPEN  UNKNOWN  HOLDER  ROOT
+            r1   2000-01-01T00:00:00.000Z  cli  5      1       2        0     0        -       /world/work
+            --- status 0
+        "#]],
     );
     world.check(&["runs", "list", "--json"], &expect![[r#"
         [{"id":"r1","front_end":"cli","root":"/world/work","version":"VERSION","started_at_ms":0,"last_call_at_ms":0,"calls":5,"failed":1,"refused":2,"intended":0,"unknown":0,"settings":{},"holder":null}]
         --- status 0
     "#]]);
     world.check(&["runs", "show", "r1"], &expect![[r#"
+        A retry (attempt 2 of main/0) would be warned of 1 call not safe to repeat:
+          write  main/0/1/2  succeeded
+
+        run       r1
+        root      /world/work
+        begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
+
         CALL        TOOL   STATUS     STARTED                   MS  CODE               INPUT
         main/0/1/1  read   succeeded  2000-01-01T00:00:00.000Z  0  -                  {"path":"notes.txt"}
         main/0/1/2  write  succeeded  2000-01-01T00:00:00.000Z  0  -                  {"content":{"bytes":14,"sha256":"af4de786a88392d7380935d8c13…
@@ -48,6 +55,13 @@ fn list_and_show() {
         --- status 0
     "#]]);
     world.check(&["runs", "show", "r1", "--limit", "2"], &expect![[r#"
+        A retry (attempt 2 of main/0) would be warned of 1 call not safe to repeat:
+          write  main/0/1/2  succeeded
+
+        run       r1
+        root      /world/work
+        begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
+
         CALL        TOOL   STATUS     STARTED                   MS  CODE  INPUT
         main/0/1/1  read   succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
         main/0/1/2  write  succeeded  2000-01-01T00:00:00.000Z  0  -     {"content":{"bytes":14,"sha256":"af4de786a88392d7380935d8c13…

@@ -132,6 +132,10 @@ impl Journal for MemoryJournal {
         self.answer(move |records| Ok(records.runs(&query)))
     }
 
+    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+        self.answer(move |records| Ok(records.due(retention)))
+    }
+
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
         self.answer(move |records| Ok(records.prune(retention)))
     }

@@ -237,16 +237,24 @@ impl Records {
 
     pub(super) fn runs(&self, query: &RunQuery) -> Vec<RunRow> {
         let rows_max = usize::try_from(query.rows_max()).unwrap_or(usize::MAX);
-        let is_asked_for = |run: &&Run| query.run.as_ref().is_none_or(|id| *id == run.run.id);
+        let before = query.before.as_ref().map(|id| self.runs.get(id).map(|run| run.number));
+        let is_asked_for = |run: &&Run| {
+            query.run.as_ref().is_none_or(|id| *id == run.run.id)
+                && before.is_none_or(|before| before.is_some_and(|number| run.number < number))
+        };
         let mut runs: Vec<&Run> = self.runs.values().filter(is_asked_for).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.number));
         runs.into_iter().take(rows_max).map(|run| self.run_row(run)).collect()
     }
 
-    pub(super) fn prune(&mut self, retention: Retention) -> Pruned {
+    pub(super) fn due(&self, retention: Retention) -> Vec<RunId> {
         let mut runs: Vec<&Run> = self.runs.values().collect();
         runs.sort_by_key(|run| run.number);
-        let chosen = retention.chosen(runs.into_iter().map(|run| self.age(run)).collect());
+        retention.chosen(runs.into_iter().map(|run| self.age(run)).collect())
+    }
+
+    pub(super) fn prune(&mut self, retention: Retention) -> Pruned {
+        let chosen = self.due(retention);
         let calls_before = self.calls.len();
         for run in &chosen {
             self.remove(run);

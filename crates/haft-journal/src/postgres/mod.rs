@@ -154,6 +154,12 @@ impl PostgresJournal {
         read.map_err(|trouble| trouble.error(&self.path))
     }
 
+    /// Returns the runs that go.
+    async fn candidates(&self, retention: Retention) -> Result<Vec<Candidate>, JournalError> {
+        let rows = self.ask(Query::ages()).await?;
+        upkeep::candidates(&rows, retention).map_err(|trouble| trouble.error(&self.path))
+    }
+
     /// Removes a run, in as many commits as it takes, and says whether it is gone.
     async fn remove(&self, candidate: Candidate) -> Result<bool, JournalError> {
         loop {
@@ -312,12 +318,15 @@ impl Journal for PostgresJournal {
         Box::pin(self.read(Query::runs(&query), row::run_row))
     }
 
+    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+        let runs = |found: Vec<Candidate>| found.into_iter().map(|found| found.run).collect();
+        Box::pin(async move { self.candidates(retention).await.map(runs) })
+    }
+
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
         Box::pin(async move {
-            let rows = self.ask(Query::ages()).await?;
-            let candidates = upkeep::candidates(&rows, retention);
             let mut pruned = Pruned::default();
-            for candidate in candidates.map_err(|trouble| trouble.error(&self.path))? {
+            for candidate in self.candidates(retention).await? {
                 let (run, calls) = (candidate.run.clone(), candidate.calls);
                 if self.remove(candidate).await? {
                     pruned.runs.push(run);

@@ -160,6 +160,13 @@ impl Query {
             parameters.push(text_value(run.as_str()));
             filter.push_str("AND id = $2 ");
         }
+        if let Some(run) = &query.before {
+            parameters.push(text_value(run.as_str()));
+            let number = parameters.len();
+            filter.push_str(&format!(
+                "AND number < (SELECT number FROM haft.runs WHERE id = ${number}) "
+            ));
+        }
         let text = format!(
             "SELECT {RUN_COLUMNS} FROM \
              (SELECT * FROM haft.runs WHERE NOT is_going {filter}ORDER BY number DESC LIMIT $1) AS run \

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::JournalError;
 use crate::limits::LOCK_WAIT_MS_MAX;
@@ -23,6 +23,8 @@ pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
             JournalError::Locked { path, waited_ms: LOCK_WAIT_MS_MAX }
         }
         ErrorCode::DiskFull => JournalError::Full { path },
+        // What is shared between processes beside the file could not be made longer.
+        ErrorCode::SystemIoFailure if is_without_room(err) => JournalError::Full { path },
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => JournalError::ReadOnly { path },
         ErrorCode::CannotOpen => JournalError::CannotOpen { path, reason: detail },
         ErrorCode::NotADatabase => {
@@ -31,6 +33,10 @@ pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
         ErrorCode::DatabaseCorrupt => JournalError::Damaged { path, detail },
         _ => JournalError::Failed { path, detail },
     }
+}
+
+fn is_without_room(err: &Error) -> bool {
+    err.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
 }
 
 fn is_about_content(err: &Error) -> bool {

@@ -44,7 +44,8 @@ pub struct SqliteJournal {
     path: PathBuf,
     // Dropped in this order: SQLite tidies up when the last connection closes, which is to be one that can write.
     reader: Worker<Query>,
-    writer: Worker<Box<dyn Job>>,
+    /// `None` if the file is only looked at.
+    writer: Option<Worker<Box<dyn Job>>>,
 }
 
 type Query = Box<dyn FnOnce(&Connection) + Send>;
@@ -57,20 +58,20 @@ impl SqliteJournal {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
         let writer = Writer::new(open::writing(&path)?, path.clone());
-        let connection = open::reading(&path)?;
-        let no_thread = |err: std::io::Error| JournalError::CannotOpen {
-            path: path.clone(),
-            reason: format!("no thread for it: {err}"),
-        };
-        let reader = Worker::spawn("journal-reader", QUEUE_QUERIES_MAX, move |queries| {
-            answer(&connection, queries);
-        })
-        .map_err(no_thread)?;
+        let reader = spawn_reader(open::reading(&path)?, &path)?;
         let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, |jobs| {
             writer.run(jobs);
         })
-        .map_err(no_thread)?;
-        Ok(Self { path, reader, writer })
+        .map_err(|err| no_thread(&path, &err))?;
+        Ok(Self { path, reader, writer: Some(writer) })
+    }
+
+    /// Opens the journal at `path` to look at it, also where nothing can be written. Nothing is created or brought up to
+    /// date; what would change it answers [`JournalError::ReadOnly`].
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, JournalError> {
+        let path = path.as_ref().to_owned();
+        let reader = spawn_reader(open::looking(&path)?, &path)?;
+        Ok(Self { path, reader, writer: None })
     }
 
     async fn write<T, F>(&self, firmness: Firmness, write: F) -> Result<T, JournalError>
@@ -78,9 +79,12 @@ impl SqliteJournal {
         T: Send + 'static,
         F: FnMut(&mut Writing<'_>) -> Applied<T> + Send + 'static,
     {
+        let Some(writer) = &self.writer else {
+            return Err(JournalError::ReadOnly { path: self.path.clone() });
+        };
         let (job, answer) = job(firmness, write);
         let stopped = || JournalError::Stopped { path: self.path.clone() };
-        self.writer.send(job).await.ok_or_else(stopped)?;
+        writer.send(job).await.ok_or_else(stopped)?;
         answer.await.map_err(|_| stopped())?
     }
 
@@ -115,6 +119,16 @@ impl SqliteJournal {
         let result = answer.await.map_err(|_| stopped())?;
         result.map_err(|err| failure::journal_error(&self.path, &err))
     }
+}
+
+fn spawn_reader(connection: Connection, path: &Path) -> Result<Worker<Query>, JournalError> {
+    let run = move |queries| answer(&connection, queries);
+    let reader = Worker::spawn("journal-reader", QUEUE_QUERIES_MAX, run);
+    reader.map_err(|err| no_thread(path, &err))
+}
+
+fn no_thread(path: &Path, err: &std::io::Error) -> JournalError {
+    JournalError::CannotOpen { path: path.to_owned(), reason: format!("no thread for it: {err}") }
 }
 
 fn answer(connection: &Connection, mut queries: tokio::sync::mpsc::Receiver<Query>) {
@@ -222,6 +236,11 @@ impl Journal for SqliteJournal {
 
     fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>> {
         Box::pin(self.read(move |db| reader::runs(db, &query)))
+    }
+
+    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+        let runs = |found: Vec<Candidate>| found.into_iter().map(|found| found.run).collect();
+        Box::pin(self.read(move |db| upkeep::candidates(db, retention).map(runs)))
     }
 
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {

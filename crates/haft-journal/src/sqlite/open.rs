@@ -3,6 +3,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,11 +38,62 @@ pub(super) fn reading(path: &Path) -> Result<Connection, JournalError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
+/// Returns a connection that reads a database which perhaps nobody can write.
+pub(super) fn looking(path: &Path) -> Result<Connection, JournalError> {
+    match checked(reading(path)?, path) {
+        // Even who only reads needs a place for what SQLite keeps beside the file, unless nobody writes into it.
+        Err(
+            JournalError::CannotOpen { .. }
+            | JournalError::ReadOnly { .. }
+            | JournalError::Full { .. }
+            | JournalError::Failed { .. },
+        ) if !has_log(path) => checked(
+            connect_to(
+                &immutable(path),
+                path,
+                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            )?,
+            path,
+        ),
+        result => result,
+    }
+}
+
+/// Returns the connection if the database is one that this haft can read as it is.
+fn checked(mut db: Connection, path: &Path) -> Result<Connection, JournalError> {
+    match schema::is_current(&mut db, path)? {
+        true => Ok(db),
+        false => Err(JournalError::ReadOnly { path: path.to_owned() }),
+    }
+}
+
+/// Returns whether something lies beside the database that belongs to it.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// Returns the name by which SQLite takes it that nobody changes the file.
+fn immutable(path: &Path) -> PathBuf {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    let spelled = path.as_os_str().as_bytes().iter().map(|byte| match plain(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    let dot = if path.is_absolute() { "" } else { "./" };
+    PathBuf::from(format!("file:{dot}{}?immutable=1", spelled.collect::<String>()))
+}
+
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, JournalError> {
+    // A relative path gets a dot in front, because SQLite takes some names, `:memory:` for one, to be no files.
+    connect_to(&Path::new(".").join(path), path, access)
+}
+
+fn connect_to(name: &Path, path: &Path, access: OpenFlags) -> Result<Connection, JournalError> {
     let fail = |err| failure::journal_error(path, &err);
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // A relative path gets a dot in front, because SQLite takes some names, `:memory:` for one, to be no files.
-    let mut db = Connection::open_with_flags(Path::new(".").join(path), flags).map_err(fail)?;
+    let mut db = Connection::open_with_flags(name, flags).map_err(fail)?;
     db.busy_handler(Some(wait_for_lock)).map_err(fail)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(db)

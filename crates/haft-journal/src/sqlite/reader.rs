@@ -199,11 +199,16 @@ pub(super) fn calls_statement(query: &CallQuery) -> (String, Vec<Value>) {
 
 /// Returns the text and the parameters of a query for runs.
 pub(super) fn runs_statement(query: &RunQuery) -> (String, Vec<Value>) {
-    let limit = query.rows_max().into();
-    let (filter, parameters) = match &query.run {
-        Some(run) => ("AND id = ? ", vec![run.as_str().to_owned().into(), limit]),
-        None => ("", vec![limit]),
-    };
+    let (mut filter, mut parameters) = (String::new(), Vec::new());
+    if let Some(run) = &query.run {
+        filter.push_str("AND id = ? ");
+        parameters.push(run.as_str().to_owned().into());
+    }
+    if let Some(run) = &query.before {
+        filter.push_str("AND number < (SELECT number FROM runs WHERE id = ?) ");
+        parameters.push(run.as_str().to_owned().into());
+    }
+    parameters.push(query.rows_max().into());
     let text = format!(
         "SELECT {RUN_COLUMNS} FROM (SELECT * FROM runs WHERE is_going = 0 {filter}ORDER BY number DESC LIMIT ?) AS run \
          LEFT JOIN calls AS call ON call.run = run.id GROUP BY run.number ORDER BY run.number DESC"

@@ -221,7 +221,7 @@ async fn a_thread_that_is_gone_is_an_error_and_no_hang() {
     let refusing = Worker::spawn("refusing", 1, drop).unwrap();
     // This one takes what it is asked and dies of it.
     let dying = Worker::spawn("dying", 1, |mut requests| drop(requests.blocking_recv())).unwrap();
-    let journal = SqliteJournal { path, reader: refusing, writer: dying };
+    let journal = SqliteJournal { path, reader: refusing, writer: Some(dying) };
     for _ in 0..2 {
         let result = journal.open_run(run("r"), claim()).await;
         assert!(matches!(result, Err(JournalError::Stopped { .. })), "{result:?}");
@@ -240,7 +240,7 @@ async fn dropping_the_journal_writes_what_is_queued() {
     for number in 0..20 {
         let run = run(&format!("r{number}"));
         let (job, _) = job(Firmness::Process, move |tx| lease::open(tx, &run, &claim()));
-        journal.writer.send(job).await.unwrap();
+        journal.writer.as_ref().unwrap().send(job).await.unwrap();
     }
     lock.execute_batch("ROLLBACK").unwrap();
     drop(journal);

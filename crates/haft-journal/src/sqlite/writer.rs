@@ -1,7 +1,8 @@
 //! The thread that writes: it takes what has queued up while it was busy and commits that together, so that many
 //! callers share one sync of the disk. What a job writes is decided elsewhere.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
@@ -21,8 +22,13 @@ pub(super) type Batch = Vec<Box<dyn Job>>;
 pub(super) struct Writer {
     db: Connection,
     path: PathBuf,
+    /// Which file the path led to when the connection was made.
+    file: Option<FileId>,
     firmness: Firmness,
 }
+
+/// Device and number of a file.
+type FileId = (u64, u64);
 
 /// Says whether later commits can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +40,8 @@ enum Health {
 impl Writer {
     /// Takes a connection that syncs every commit.
     pub(super) fn new(db: Connection, path: PathBuf) -> Self {
-        Self { db, path, firmness: Firmness::Power }
+        let file = file_at(&path);
+        Self { db, path, file, firmness: Firmness::Power }
     }
 
     /// Writes until nobody can send any more and the queue is empty, or until commits cannot be trusted any more.
@@ -62,6 +69,11 @@ impl Writer {
     fn write_group(&mut self, mut group: Batch, firmness: Firmness) -> Health {
         if group.is_empty() {
             return Health::Sound;
+        }
+        // Into a file without a name SQLite writes without complaint, and nobody ever reads it.
+        if file_at(&self.path) != self.file {
+            answer(group, || Err(JournalError::Removed { path: self.path.clone() }));
+            return Health::Lost;
         }
         match self.commit(&mut group, firmness) {
             Ok(()) => answer(group, || Ok(())),
@@ -118,6 +130,11 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+fn file_at(path: &Path) -> Option<FileId> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {

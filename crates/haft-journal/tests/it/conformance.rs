@@ -399,6 +399,17 @@ async fn runs_come_latest_first_with_their_counts(journal: Shared) {
     "#]],
     )
     .await;
+    let next = RunQuery { before: Some(run("empty").id), limit: 1, ..RunQuery::default() };
+    check_runs(
+        &*journal,
+        next,
+        expect![[r#"
+        a last Some(2010) calls 1 failed 1 refused 0 intended 0 unknown 0
+    "#]],
+    )
+    .await;
+    let last = RunQuery { before: Some(run("b").id), ..RunQuery::default() };
+    check_runs(&*journal, last, expect![""]).await;
     let one = RunQuery { run: Some(run("b").id), ..RunQuery::default() };
     check_runs(
         &*journal,

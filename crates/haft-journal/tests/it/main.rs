@@ -18,6 +18,7 @@ mod postgres;
 mod postgres_proxy;
 #[cfg(feature = "postgres")]
 mod postgres_server;
+mod power_cut;
 mod pruning;
 mod small_disk;
 mod soundness;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use haft_contract::Effect;
-use haft_journal::{CallQuery, Journal, SqliteJournal, Status};
+use haft_journal::{CallQuery, Journal, JournalError, SqliteJournal, Status};
 use rusqlite::Connection;
 
-use crate::fixture::{call, lines, open, record, scope};
+use crate::fixture::{call, claim, lines, open, record, run, scope};
 
 /// Opens what `prepare` makes inside a directory, and expects this error; the directory is written `DIR`.
 fn check_error(prepare: impl Fn(&Path) -> PathBuf, expect: Expect) {
@@ -234,4 +234,36 @@ fn eight_at_once_create_one_journal() {
         }
     });
     assert_eq!(runtime.block_on(use_once(&path, 9)).lines().count(), 9);
+}
+
+#[tokio::test]
+async fn a_journal_can_be_looked_at_without_changing_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a #1?.db");
+    use_once(&path, 1).await;
+    let journal = SqliteJournal::open_to_read(&path).unwrap();
+    assert_eq!(lines(&journal.calls(CallQuery::default()).await.unwrap()).lines().count(), 1);
+    let refused = journal.open_run(run("s"), claim("one")).await;
+    assert!(matches!(refused, Err(JournalError::ReadOnly { .. })), "{refused:?}");
+    let nothing = SqliteJournal::open_to_read(directory.path().join("none.db"));
+    assert!(matches!(nothing, Err(JournalError::CannotOpen { .. })), "{nothing:?}");
+    assert!(!directory.path().join("none.db").exists());
+}
+
+#[tokio::test]
+async fn a_journal_that_was_taken_away_is_noticed_before_anything_is_acknowledged() {
+    for replaced in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        let journal = SqliteJournal::open(&path).unwrap();
+        open(&journal, "r").await;
+        fs::remove_file(&path).unwrap();
+        if replaced {
+            fs::write(&path, "").unwrap();
+        }
+        let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await;
+        assert!(matches!(intent, Err(JournalError::Removed { .. })), "{intent:?}");
+        let later = journal.intend(call(&scope("r"), 1, Effect::Once)).await;
+        assert!(matches!(later, Err(JournalError::Stopped { .. })), "{later:?}");
+    }
 }

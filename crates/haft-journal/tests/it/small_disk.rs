@@ -85,7 +85,12 @@ async fn fill(disk: &Path) {
     assert_eq!(seqs, (1..=seq).collect::<Vec<_>>());
 }
 
+/// Whoever only looks needs nothing to write to.
 fn check_read_only(disk: &Path) {
+    let journal = SqliteJournal::open_to_read(disk.join("journal.db")).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let rows = runtime.block_on(journal.calls(CallQuery::default())).unwrap();
+    assert!(rows.len() > 10, "{} rows", rows.len());
     for name in ["journal.db", "another.db"] {
         let result = SqliteJournal::open(disk.join(name));
         assert!(matches!(result, Err(JournalError::ReadOnly { .. })), "{name}: {result:?}");

@@ -171,6 +171,7 @@ fn runtime(
         clock: Arc::new(SystemClock),
         owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
         is_gone: Arc::new(|_| false),
+        snapshots: None,
         on_repeat: haft::OnRepeat::Warn,
         settings: "{}".to_owned(),
     })

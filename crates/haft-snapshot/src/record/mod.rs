@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::{Root, RootError};
 
-pub use self::options::Options;
+pub use self::options::{Lasting, Options};
 
 use self::cache::{Cache, Fresh};
 use self::rules::Rules;
-use self::update::{Place, Update, Wanted};
+use self::update::{Base, Place, Update, Wanted};
 use self::walk::{Walk, Walked};
 use crate::error::RecordError;
 use crate::id::TreeId;
@@ -34,6 +34,13 @@ pub enum Changed<'a> {
         /// What is taken over for everything else.
         previous: TreeId,
         /// What is recorded anew. They need not exist.
+        paths: &'a [PathBuf],
+    },
+    /// Nothing else is of interest: of everything but these canonical paths, and what is beneath them, no more is recorded than
+    /// the directories that lead there. Two such records of the same paths say what happened to them between, at a cost that
+    /// does not depend on what is beside them.
+    Only {
+        /// What is recorded. They need not exist.
         paths: &'a [PathBuf],
     },
 }
@@ -71,7 +78,7 @@ pub struct LeftOutPath {
 impl Store {
     /// Records what the workspace looks like.
     ///
-    /// The record lasts through a loss of power when this returns. See the [crate] for what is recorded of what.
+    /// The record lasts through a loss of power when this returns, unless `options` ask for less. See the [crate] for what is recorded of what.
     ///
     /// # Errors
     ///
@@ -90,22 +97,29 @@ impl Store {
         match changed {
             Changed::Anything => self.record_all(root, options),
             Changed::Beneath { previous, paths } => {
-                let wanted = Wanted::of(paths)?;
-                if wanted.whole {
-                    return self.record_all(root, options);
-                }
-                let cache = Cache::default();
-                let mut walk = self.walk(root, options, &cache)?;
-                let place = Place { above: &Rules::default(), depth: 0 };
-                let walked = Update { store: self, walk: &mut walk }.directory(
-                    Path::new(""),
-                    previous,
-                    &wanted,
-                    place,
-                )?;
-                walk.finish(walked)
+                self.record_some(root, options, Base::Record(previous), paths)
             }
+            Changed::Only { paths } => self.record_some(root, options, Base::Nothing, paths),
         }
+    }
+
+    fn record_some(
+        &self,
+        root: &Root,
+        options: &Options,
+        base: Base,
+        paths: &[PathBuf],
+    ) -> Result<Recorded, RecordError> {
+        let wanted = Wanted::of(paths)?;
+        if wanted.whole {
+            return self.record_all(root, options);
+        }
+        let cache = Cache::default();
+        let mut walk = self.walk(root, options, &cache)?;
+        let place = Place { above: &Rules::default(), depth: 0 };
+        let mut update = Update { store: self, walk: &mut walk };
+        let walked = update.directory(Path::new(""), base, &wanted, place)?;
+        walk.finish(walked)
     }
 
     fn record_all(&self, root: &Root, options: &Options) -> Result<Recorded, RecordError> {
@@ -129,7 +143,7 @@ impl Store {
             root,
             options,
             excluded: rules::excluded(&options.excluded)?,
-            writing: self.objects.writing(),
+            writing: self.objects.writing(options.lasting),
             cache,
             fresh: None,
             counts: Counts::default(),

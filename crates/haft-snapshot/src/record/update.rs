@@ -1,5 +1,5 @@
-//! Recording some paths anew on top of an earlier record: only directories on the way to them are looked at, all else is taken
-//! over by name. The cost follows the paths, and what lies beneath them; the cache is deliberately left alone.
+//! Recording some paths anew, on top of an earlier record or of nothing: only directories on the way to them are looked at, all
+//! else is taken over by name, or left out without a trace. The cost follows the paths, and what lies beneath them; the cache is deliberately left alone.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -52,6 +52,25 @@ fn names_of(path: &Path) -> Result<Vec<&OsStr>, RecordError> {
     names.collect()
 }
 
+/// What a directory is recorded on top of.
+#[derive(Clone, Copy)]
+pub(super) enum Base {
+    /// An earlier record of it, of which everything stays that is not wanted.
+    Record(TreeId),
+    /// Nothing: what is not wanted is not recorded.
+    Nothing,
+}
+
+impl Base {
+    /// Returns what a directory in it is recorded on top of; none if the record knows no such directory.
+    fn below(self, tree: &Tree, name: &OsStr) -> Option<Base> {
+        match self {
+            Base::Record(_) => tree.get(name).and_then(Node::tree).map(Base::Record),
+            Base::Nothing => Some(Base::Nothing),
+        }
+    }
+}
+
 /// Paths being recorded anew.
 pub(super) struct Update<'w, 'a> {
     pub(super) store: &'a Store,
@@ -59,11 +78,11 @@ pub(super) struct Update<'w, 'a> {
 }
 
 impl<'a> Update<'_, 'a> {
-    /// Records what is wanted of the directory at `path`, which was recorded as `former`.
+    /// Records what is wanted of the directory at `path`.
     pub(super) fn directory(
         &mut self,
         path: &Path,
-        former: TreeId,
+        base: Base,
         wanted: &Wanted,
         place: Place<'_>,
     ) -> Result<Walked, RecordError> {
@@ -79,18 +98,23 @@ impl<'a> Update<'_, 'a> {
             cached: None,
             remembered: Vec::new(),
         };
-        let mut tree = self.store.tree(former)?;
+        let (mut tree, former) = match base {
+            Base::Record(former) => (self.store.tree(former)?, Some(former)),
+            Base::Nothing => (Tree::default(), None),
+        };
         for (name, wanted) in &wanted.below {
             match see(&directory, path, name) {
-                Ok(Some(seen)) => match self.node(&mut frame, &tree, &seen, wanted)? {
-                    Some(node) => tree.set(name, node),
-                    None => tree.remove(name),
-                },
+                Ok(Some(seen)) => {
+                    match self.node(&mut frame, base.below(&tree, name), &seen, wanted)? {
+                        Some(node) => tree.set(name, node),
+                        None => tree.remove(name),
+                    }
+                }
                 Ok(None) => tree.remove(name),
                 Err(err) => return without_listing(err),
             }
         }
-        let id = self.walk.put(&tree, Some(former))?;
+        let id = self.walk.put(&tree, former)?;
         Ok(Walked::Tree(id))
     }
 
@@ -98,18 +122,17 @@ impl<'a> Update<'_, 'a> {
     fn node(
         &mut self,
         frame: &mut Frame<'a>,
-        tree: &Tree,
+        base: Option<Base>,
         seen: &Seen,
         wanted: &Wanted,
     ) -> Result<Option<Node>, RecordError> {
         let path = frame.path.join(&seen.name);
-        let former = tree.get(&seen.name).and_then(Node::tree);
-        let Some(former) = former.filter(|_| !wanted.whole && self.is_entered(frame, &path, seen))
-        else {
+        let is_entered = |base: &Base| !wanted.whole && self.is_entered(frame, &path, seen, *base);
+        let Some(base) = base.filter(is_entered) else {
             return self.walk.node(frame, seen);
         };
         let place = Place { above: &frame.rules, depth: frame.depth + 1 };
-        match self.directory(&path, former, wanted, place)? {
+        match self.directory(&path, base, wanted, place)? {
             Walked::Tree(tree) => {
                 let mode = seen.look.metadata.stamp.permissions();
                 Ok(Some(Node::Directory { mode, tree }))
@@ -119,13 +142,15 @@ impl<'a> Update<'_, 'a> {
         }
     }
 
-    /// Tells whether a directory is recorded name by name. An ignored one is not: how much it holds in all decides.
-    fn is_entered(&self, frame: &Frame<'_>, path: &Path, seen: &Seen) -> bool {
+    /// Tells whether a directory is recorded name by name. An ignored one is not where all of it is of interest: how much it
+    /// holds in all decides then.
+    fn is_entered(&self, frame: &Frame<'_>, path: &Path, seen: &Seen, base: Base) -> bool {
         let kind = seen.look.metadata.kind;
+        let is_ignored = || frame.rules.ignore(self.walk.root, path, Kind::Directory);
         kind == FileKind::Directory
             && frame.depth < DEPTH_MAX
             && !self.walk.is_excluded(path, kind)
-            && !frame.rules.ignore(self.walk.root, path, Kind::Directory)
+            && (matches!(base, Base::Nothing) || !is_ignored())
     }
 }
 

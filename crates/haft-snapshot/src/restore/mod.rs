@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use self::plan::Plan;
 use self::steps::Restoring;
+use crate::compose::Composed;
 use crate::error::{RestoreError, StoreError};
 use crate::id::TreeId;
 use crate::state::Reason;
@@ -81,6 +82,8 @@ pub struct Conflict {
 pub enum ConflictReason {
     /// It is neither what it was nor what it should be: something else changed it since.
     ChangedSince,
+    /// Between two of the changes that are to be undone, something else changed it, which would be undone as well.
+    ChangedBetween,
     /// It cannot be told what it is.
     Unreadable,
     /// What it is was left out of the record, and would be lost.
@@ -94,6 +97,9 @@ impl fmt::Display for Conflict {
         write!(f, "{}: ", self.path.display())?;
         match self.reason {
             ConflictReason::ChangedSince => f.write_str("it changed since"),
+            ConflictReason::ChangedBetween => {
+                f.write_str("something else changed it between the changes that are to be undone")
+            }
             ConflictReason::Unreadable => {
                 f.write_str("it cannot be read to see whether it changed")
             }
@@ -124,14 +130,49 @@ impl Store {
         [from, to]: [TreeId; 2],
         overwrite: Overwrite,
     ) -> Result<Restored, RestoreError> {
-        self.restore_some(root, [from, to], overwrite, usize::MAX)
+        self.undo(root, &self.compose(&[[to, from]])?, overwrite)
     }
 
-    /// As [`Store::restore`], but ends after some steps, as a process that is killed does.
-    fn restore_some(
+    /// Brings the paths that changed over several pairs of records to their state before the first of them, all or, where
+    /// any is in the way, none, and no other path. Undoing one pair is [restoring](Store::restore) what was before it.
+    ///
+    /// A path that is in any of the states in which the pairs left it is fine: of several changes some may have been undone
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::restore`]. A path that something else changed between two pairs is in the way as well.
+    pub fn undo(
         &self,
         root: &Root,
-        trees: [TreeId; 2],
+        composed: &Composed,
+        overwrite: Overwrite,
+    ) -> Result<Restored, RestoreError> {
+        self.undo_some(root, composed, overwrite, usize::MAX)
+    }
+
+    /// Returns what [`Store::undo`] would do if it were called now, or why it would not. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::undo`].
+    pub fn rehearse(
+        &self,
+        root: &Root,
+        composed: &Composed,
+        overwrite: Overwrite,
+    ) -> Result<Restored, RestoreError> {
+        let _hold = self.hold()?;
+        let plan = Plan::make(self, root, composed, overwrite)?;
+        plan.verify(self)?;
+        Ok(plan.rehearsed())
+    }
+
+    /// As [`Store::undo`], but ends after some steps, as a process that is killed does.
+    fn undo_some(
+        &self,
+        root: &Root,
+        composed: &Composed,
         overwrite: Overwrite,
         steps_max: usize,
     ) -> Result<Restored, RestoreError> {
@@ -142,7 +183,7 @@ impl Store {
             Err(Errno::WOULDBLOCK) => return Err(StoreError::Busy.into()),
             Err(errno) => return Err(StoreError::io("lock itself")(errno).into()),
         }
-        let plan = Plan::make(self, root, trees, overwrite)?;
+        let plan = Plan::make(self, root, composed, overwrite)?;
         plan.verify(self)?;
         Restoring::new(self, root).run(plan, steps_max)
     }

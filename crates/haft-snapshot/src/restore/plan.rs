@@ -9,10 +9,9 @@ use haft_sandbox::{FileKind, Root};
 
 use super::present::{self, Found, Present};
 use super::{Conflict, ConflictReason, LeftAlone, LeftAloneReason, Overwrite, Restored};
-use crate::diff::Change;
+use crate::compose::{Composed, Revision};
 use crate::directory::{Look, parent_of};
 use crate::error::{RestoreError, StoreError};
-use crate::id::TreeId;
 use crate::state::{FileState, LeftOut, State};
 use crate::store::Store;
 
@@ -69,7 +68,7 @@ pub(super) enum Emptiness {
 struct Planning<'a> {
     store: &'a Store,
     root: &'a Root,
-    to: TreeId,
+    composed: &'a Composed,
     overwrite: Overwrite,
     removals: Vec<Step>,
     creations: Vec<Step>,
@@ -86,17 +85,17 @@ struct Planning<'a> {
 }
 
 impl Plan {
-    /// Decides what brings the paths that differ between the two trees from the first to the second.
+    /// Decides what brings the paths that changed back to what they were before.
     pub(super) fn make(
         store: &Store,
         root: &Root,
-        [from, to]: [TreeId; 2],
+        composed: &Composed,
         overwrite: Overwrite,
     ) -> Result<Plan, RestoreError> {
         let mut planning = Planning {
             store,
             root,
-            to,
+            composed,
             overwrite,
             removals: Vec::new(),
             creations: Vec::new(),
@@ -107,10 +106,24 @@ impl Plan {
             conflicts: Vec::new(),
             plan: Plan::default(),
         };
-        for change in store.diff(from, to)? {
-            planning.take(change)?;
+        for (path, revision) in composed.revisions() {
+            planning.take(path, revision)?;
         }
         planning.finish()
+    }
+
+    /// Returns what this does when it is carried out.
+    pub(super) fn rehearsed(self) -> Restored {
+        let mut outcome = self.outcome;
+        for step in &self.steps {
+            match step {
+                Step::Remove { .. } | Step::RemoveDirectory { .. } => outcome.removed += 1,
+                Step::MakeDirectory { .. } => outcome.made += 1,
+                Step::Write { .. } | Step::Link { .. } => outcome.written += 1,
+                Step::Mode { .. } => outcome.modes += 1,
+            }
+        }
+        outcome
     }
 
     /// Makes sure that everything which will be written is in the store.
@@ -126,41 +139,45 @@ impl Plan {
 
 impl Planning<'_> {
     /// Decides about one path. A directory comes before what is in it.
-    fn take(&mut self, change: Change) -> Result<(), RestoreError> {
-        if self.passed_over.as_ref().is_some_and(|above| change.path.starts_with(above)) {
+    fn take(&mut self, path: &Path, revision: &Revision) -> Result<(), RestoreError> {
+        if self.passed_over.as_ref().is_some_and(|above| path.starts_with(above)) {
             return Ok(());
         }
-        let Change { path, before: from, after: to } = change;
+        let path = path.to_path_buf();
         self.plan.paths.push(path.clone());
-        if let Some(left_out) = self.left_out(from.as_ref(), to.as_ref()) {
+        if let Some(left_out) = self.left_out(revision) {
             let reason = LeftAloneReason::NotRecorded(left_out.reason);
             self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
             self.passed_over = Some(path);
             return Ok(());
         }
-        let files: Vec<&FileState> = [&from, &to].into_iter().filter_map(as_file).collect();
+        let files: Vec<&FileState> = revision.states().filter_map(as_file).collect();
         let present = present::look(self.root, &path, &files)?;
-        if is_done(&present, to.as_ref()) {
+        if is_done(&present, revision.first()) {
             self.plan.outcome.already += 1;
             return Ok(());
         }
-        if let Some(conflict) = self.conflict(&path, &present, [from.as_ref(), to.as_ref()]) {
+        if let Some(conflict) = self.conflict(&path, &present, revision) {
             // What is in a directory that changed may be in conflict as well; beneath other obstacles nothing can be said.
-            if conflict.reason != ConflictReason::ChangedSince {
+            if !matches!(
+                conflict.reason,
+                ConflictReason::ChangedSince | ConflictReason::ChangedBetween
+            ) {
                 self.passed_over = Some(path);
             }
             self.conflicts.push(conflict);
             return Ok(());
         }
-        match to {
+        match revision.first() {
             None => self.remove(path, present),
-            Some(to) => self.bring(path, present, to)?,
+            Some(to) => self.bring(path, present, to.clone())?,
         }
         Ok(())
     }
 
     /// Returns what of a path was not recorded, if that means that it stays as it is.
-    fn left_out(&self, from: Option<&State>, to: Option<&State>) -> Option<LeftOut> {
+    fn left_out(&self, revision: &Revision) -> Option<LeftOut> {
+        let (from, to) = (revision.last(), revision.first());
         if let Some(State::LeftOut(to)) = to {
             return Some(*to);
         }
@@ -171,12 +188,8 @@ impl Planning<'_> {
     }
 
     /// Returns why a path is not brought from what is there to where it should be.
-    fn conflict(
-        &self,
-        path: &Path,
-        present: &Present,
-        [from, to]: [Option<&State>; 2],
-    ) -> Option<Conflict> {
+    fn conflict(&self, path: &Path, present: &Present, revision: &Revision) -> Option<Conflict> {
+        let (from, to) = (revision.last(), revision.first());
         if let Present::Beneath(above) = present {
             // Nothing can be written there, unless what is above becomes a directory by this very restore.
             let is_cleared = self.made.contains(above);
@@ -187,16 +200,18 @@ impl Planning<'_> {
             return None;
         }
         let reason = match present {
+            _ if revision.is_broken() => ConflictReason::ChangedBetween,
             Present::Absent | Present::Beneath(_) => match from {
                 None | Some(State::LeftOut(_)) => return None,
+                Some(_) if revision.states().any(|state| state.is_none()) => return None,
                 // An interrupted restore had removed it to put a directory in its place, or the reverse.
                 Some(from) if to.is_some_and(|to| is_swap(from, to)) => return None,
                 Some(_) => ConflictReason::ChangedSince,
             },
             Present::Unknown => ConflictReason::Unreadable,
             Present::Found(found) => match from {
+                _ if revision.states().any(|state| is_known(found, state)) => return None,
                 Some(State::LeftOut(left_out)) => ConflictReason::NotRecorded(left_out.reason),
-                from if is_known(found, from) || is_known(found, to) => return None,
                 Some(_) | None => ConflictReason::ChangedSince,
             },
         };
@@ -279,7 +294,8 @@ impl Planning<'_> {
             missing.push(above);
         }
         for above in missing.into_iter().rev() {
-            if let Some(State::Directory { mode }) = self.store.look_up(self.to, above)? {
+            let state = self.composed.look_up(self.store, above)?;
+            if let Some(State::Directory { mode }) = state {
                 self.make_directory(above.to_path_buf(), mode);
             }
         }
@@ -327,7 +343,7 @@ impl Planning<'_> {
                 continue;
             }
             let Present::Found(found) = present::look(self.root, parent, &[])? else { continue };
-            let Some(state) = self.store.look_up(self.to, parent)? else { continue };
+            let Some(state) = self.composed.look_up(self.store, parent)? else { continue };
             if let State::Directory { mode } = state
                 && found.is_interim(&state)
                 && !found.is(&state)
@@ -339,7 +355,7 @@ impl Planning<'_> {
     }
 }
 
-fn as_file(state: &Option<State>) -> Option<&FileState> {
+fn as_file(state: Option<&State>) -> Option<&FileState> {
     match state {
         Some(State::File(file)) => Some(file),
         Some(State::Link { .. } | State::Directory { .. } | State::LeftOut(_)) | None => None,

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::steps::temporary_name;
 use super::*;
 use crate::id::ObjectId;
-use crate::record::{Changed, Options};
+use crate::record::{Changed, Lasting, Options};
 use crate::state::{FileState, Owner};
 use crate::tree::{Node, Tree};
 
@@ -43,13 +43,20 @@ impl Place {
         fs::set_permissions(self.at(path), Permissions::from_mode(mode)).unwrap();
     }
 
+    /// Restores as if the process were killed after some steps.
+    fn restore_some(&self, [from, to]: [TreeId; 2], steps: usize) {
+        let composed = self.store.compose(&[[to, from]]).unwrap();
+        self.store.undo_some(&self.root, &composed, Overwrite::Refuse, steps).unwrap();
+    }
+
     fn record(&self) -> TreeId {
         self.store.record(&self.root, &Options::default(), Changed::Anything).unwrap().tree
     }
 
     /// What is at every path that is there.
     fn states(&self) -> BTreeMap<PathBuf, String> {
-        let empty = self.store.objects.writing().put(&Tree::default().encode()).unwrap();
+        let empty =
+            self.store.objects.writing(Lasting::AtOnce).put(&Tree::default().encode()).unwrap();
         let changes = self.store.diff(TreeId(empty), self.record()).unwrap();
         changes.into_iter().map(|change| (change.path, format!("{:?}", change.after))).collect()
     }
@@ -99,7 +106,7 @@ fn a_restore_cut_short_leaves_old_or_new_and_is_completed_by_another() {
         let (place, [before, after]) = changed();
         let new = place.states();
         let trees = [after, before];
-        place.store.restore_some(&place.root, trees, Overwrite::Refuse, steps).unwrap();
+        place.restore_some(trees, steps);
         let cut = place.states();
         place.store.restore(&place.root, trees, Overwrite::Refuse).unwrap();
         let old = place.states();
@@ -155,7 +162,7 @@ fn one_process_restores_a_root_at_a_time() {
 
 /// Records a workspace that never was: one file that runs as its owner.
 fn with_owner(place: &Place, owner: Owner) -> TreeId {
-    let mut writing = place.store.objects.writing();
+    let mut writing = place.store.objects.writing(Lasting::AtOnce);
     let content = crate::id::ContentId(writing.put(b"program").unwrap());
     let file = FileState { content, size_bytes: 7, mode: 0o4755, owner: Some(owner) };
     let mut tree = Tree::default();

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod compose;
 mod diff;
 mod random;
 mod record;

@@ -60,6 +60,7 @@ impl Workspace {
             clock: Arc::new(StoppedClock),
             owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
             is_gone: Arc::new(|_| false),
+            snapshots: None,
             on_repeat: haft::OnRepeat::Warn,
             settings: "{}".to_owned(),
         })

@@ -17,6 +17,7 @@ mod record;
 mod refusal;
 mod rehearse;
 mod repeat;
+mod snapshot;
 mod truncate;
 mod validate;
 mod watch;
@@ -36,6 +37,16 @@ use repeat::Repeated;
 
 /// Passes a call through all stages.
 pub(crate) async fn pass(call: Call, run: &RunState) -> Result<Envelope, RunError> {
+    let mut envelope = pass_stages(call, run).await?;
+    if let Envelope::Output { metadata, .. } = &mut envelope
+        && metadata.replayed
+    {
+        run.session.sidecars.adopt(metadata);
+    }
+    Ok(envelope)
+}
+
+async fn pass_stages(call: Call, run: &RunState) -> Result<Envelope, RunError> {
     let arrived = arrive::arrive(call, run).await?;
     let (arrived, doubtful) = match recall::recall(arrived, run).await? {
         Recalled::Fresh(arrived) => (arrived, None),
@@ -67,8 +78,18 @@ async fn admit_and_execute(
         Ok(watched) => watched,
         Err(envelope) => return Ok(envelope),
     };
-    let intended = intend::intend(watched, run).await?;
+    // The first look is over when the effect begins; until then it costs no time of its own.
+    let ahead = snapshot::ahead(&watched, run);
+    let (intended, begun) = tokio::join!(intend::intend(watched, run), ahead.begin());
+    let intended = match intended {
+        Ok(intended) => intended,
+        Err(stop) => {
+            begun.forget();
+            return Err(stop);
+        }
+    };
     let executed = execute::execute(intended, run).await;
     let truncated = truncate::truncate(executed, run);
-    Ok(record::record(truncated, run).await?)
+    let (recorded, ()) = tokio::join!(record::record(truncated, run), begun.end(run));
+    Ok(recorded?)
 }

@@ -84,6 +84,8 @@ pub(super) fn answer(row: &CallRow) -> Result<Envelope, RunError> {
     };
     let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
     metadata.replayed = true;
+    // Whoever settled the call may have given no more than the data.
+    metadata.call_id.get_or_insert_with(|| row.id().to_string());
     let is_gone = |path: &String| !std::path::Path::new(path).exists();
     if let Some(path) = metadata.output_path.take_if(|path| is_gone(path)) {
         metadata.output_lost = Some(format!("{path}, which held the rest, is gone since"));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{CallKey, Scope};
-use haft_journal::{AttemptState, EarlierEffects, Journal, JournalError, Lease};
+use haft_journal::{AttemptState, CallRow, EarlierEffects, Journal, JournalError, Lease};
 use tokio::sync::OnceCell;
 
 use super::lease::Held;
@@ -102,6 +102,16 @@ impl Attempt {
             counters.last_seq += 1;
             Numbered { seq: counters.last_seq, occurrence }
         })
+    }
+
+    /// Returns how many calls like a recorded one were made before it, by its key: whoever names its calls may make them
+    /// in any order. `guess` is looked at first.
+    pub(super) fn occurrence_of(&self, row: &CallRow, first_key: CallKey, guess: u32) -> u32 {
+        let made =
+            |counters: &mut AttemptState| counters.occurrences.get(&first_key.to_string()).copied();
+        let made = self.counting(made).unwrap_or_default();
+        let is_it = |earlier: &u32| first_key.occurrence(*earlier).to_string() == row.call_key;
+        std::iter::once(guess).chain(0..made).find(is_it).unwrap_or(guess)
     }
 
     /// Counts a call as not made: it was held back, and when it comes again it is still the same one.

@@ -432,3 +432,29 @@ async fn a_run_is_given_back_when_nobody_uses_it() {
             .starts_with("ordered")
     );
 }
+
+#[tokio::test]
+async fn a_named_call_that_is_executed_again_keeps_its_key() {
+    let world = World::new();
+    let named =
+        |id: &str| Call { driver_call_id: Some(id.to_owned()), ..Call::new("order", text("milk")) };
+    {
+        let stage = world.process("dead").await;
+        stage.run.call(named("a")).await.unwrap();
+        world.journal.fail_from(Step::Settle);
+        assert!(stage.run.call(named("b")).await.is_err());
+        world.journal.mend();
+    }
+    let stage = world.process("second").await;
+    let call = stage.runtime.recover().await.unwrap().in_doubt.remove(0);
+    let envelope = Envelope::Output { data: json!(null), metadata: Metadata::default() };
+    let (verdict, by) = (Verdict::Retry, SettledBy::Operator);
+    let settlement = Settlement { call, verdict, by, envelope, settled_at_ms: 1 };
+    world.journal.resolve(settlement).await.unwrap();
+    // Whoever goes on after a transcript does not make the first call again.
+    stage.run.call(named("b")).await.unwrap();
+    let keys: Vec<String> = stage.rows().await.into_iter().map(|row| row.call_key).collect();
+    let [first, second, again] = keys.as_slice() else { panic!("{keys:?}") };
+    assert_eq!(second, again);
+    assert_ne!(first, again);
+}

@@ -137,6 +137,10 @@ impl Journal for FaultyJournal {
         self.inner.runs(query)
     }
 
+    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+        self.inner.due(retention)
+    }
+
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
         self.inner.prune(retention)
     }

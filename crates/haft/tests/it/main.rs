@@ -9,6 +9,8 @@ mod faulty;
 mod journal;
 mod protected;
 mod refusals;
+mod simulation;
+mod snapshots;
 mod stage;
 mod truncation;
 mod watchdogs;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use haft::{
     Asker, Call, Clock, Headless, Limits, OnRepeat, ProjectRules, Registry, Roots, Run, Runtime,
-    RuntimeParts, Session, SessionOptions, Watchdog,
+    RuntimeParts, Session, SessionOptions, Snapshots, Watchdog,
 };
 use haft_contract::{Envelope, RequirementSet, RunId, Tool, Variables};
 use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal, Owner};
@@ -47,6 +47,7 @@ pub(crate) struct Setting {
     pub(crate) requires: RequirementSet,
     pub(crate) network_guard: NetworkGuard,
     pub(crate) project_rules: Option<Arc<dyn ProjectRules>>,
+    pub(crate) snapshots: Option<Arc<dyn Snapshots>>,
     pub(crate) on_repeat: OnRepeat,
     /// Where the workspace and the sidecars are; a new place unless given.
     pub(crate) directory: Option<Arc<tempfile::TempDir>>,
@@ -66,6 +67,7 @@ impl Default for Setting {
             requires: RequirementSet::default(),
             network_guard: NetworkGuard::default(),
             project_rules: None,
+            snapshots: None,
             on_repeat: OnRepeat::default(),
             directory: None,
             owner: "first",
@@ -125,6 +127,7 @@ impl Stage {
             owner: Owner { id: setting.owner.to_owned(), place: format!("test {}", setting.owner) },
             // Only processes that are called so are known to be gone.
             is_gone: Arc::new(|owner: &Owner| owner.id.starts_with("dead")),
+            snapshots: setting.snapshots,
             on_repeat: setting.on_repeat,
             settings: "{}".to_owned(),
         })

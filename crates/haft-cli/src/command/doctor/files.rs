@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
-use crate::compose;
 use crate::settings::Settings;
 use crate::state::State;
 
@@ -19,7 +17,7 @@ pub(super) struct Files {
     /// Why the state directory cannot be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) state_problem: Option<String>,
-    pub(super) journal: PathBuf,
+    pub(super) journal: String,
     /// Why the journal cannot be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) journal_problem: Option<String>,
@@ -29,13 +27,13 @@ pub(super) struct Files {
 
 impl Files {
     /// Returns where they are by these settings.
-    pub(super) fn find(setting_args: &SettingArgs, settings: &Settings, state: &State) -> Self {
-        let journal = compose::journal_path(setting_args, state);
+    pub(super) fn find(settings: &Settings, state: &State) -> Self {
+        let journal = &settings.durability.journal;
         Self {
             state: state.directory().to_owned(),
             state_problem: problem(state.directory(), Kind::Directory),
-            journal_problem: problem(&journal, Kind::File),
-            journal,
+            journal_problem: journal.file().and_then(|file| problem(file, Kind::File)),
+            journal: journal.to_string(),
             manifest: settings.manifest.clone(),
             project_rules: settings.project.path().to_owned(),
         }

@@ -114,7 +114,7 @@ fn files(files: &Files, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     let manifest = files.manifest.as_deref().map_or("none".to_owned(), shown);
     vec![
         kept("state", &files.state, &files.state_problem, state_remedy),
-        kept("journal", &files.journal, &files.journal_problem, journal_remedy),
+        kept("journal", Path::new(&files.journal), &files.journal_problem, journal_remedy),
         labelled("", "manifest", &manifest),
         labelled("", "project rules", &pattern(&shown(&files.project_rules))),
     ]

@@ -18,7 +18,7 @@ struct Answer {
 pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
     // Making a runtime and a session compiles everything, with what variables stand for here.
-    let runtime = compose::unrecorded_runtime(setting_args, &settings, state)?;
+    let runtime = compose::unrecorded_runtime(&settings, state)?;
     compose::session(&runtime, &settings, "cli")?;
     let rules = compose::rules_in_force(&settings)?;
     let variables = compose::variables(runtime.roots());

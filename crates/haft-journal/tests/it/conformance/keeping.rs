@@ -82,6 +82,8 @@ pub(super) async fn old_runs_go_and_held_ones_stay(journal: Shared) {
     let before = |before_ms| Retention { before_ms: Some(before_ms), bytes_max: None };
     assert_eq!(journal.prune(Retention::default()).await.unwrap(), Pruned::default());
     assert_eq!(journal.prune(before(4_000)).await.unwrap(), Pruned::default());
+    let due = journal.due(before(9_000)).await.unwrap();
+    assert_eq!(due, [run("older").id, run("old").id]);
     let pruned = journal.prune(before(9_000)).await.unwrap();
     assert_eq!(pruned, Pruned { runs: vec![run("older").id, run("old").id], calls: 3 });
     expect![[r#"

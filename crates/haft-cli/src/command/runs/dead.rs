@@ -1,0 +1,20 @@
+//! Runs that processes hold which are gone. What they left open is in doubt only once somebody has taken the run from them.
+
+use haft::{Clock as _, SystemClock};
+use haft_journal::{Holder, Journal, JournalError};
+
+use crate::owner;
+
+/// Takes those of these runs whose holders are gone.
+pub(super) async fn abandon(
+    journal: &dyn Journal,
+    is_meant: impl Fn(&Holder) -> bool,
+) -> Result<(), JournalError> {
+    let now_ms = SystemClock.now_ms();
+    for holder in journal.holders().await?.into_iter().filter(is_meant) {
+        if owner::is_gone(&holder.owner) || holder.is_over(now_ms) {
+            journal.abandon(holder).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The calls of a run that may or may not have happened, and what to type about each.
+
+use haft_contract::Effect;
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, RunRow, Status};
+
+use super::text;
+use crate::{output, owner};
+
+/// Calls in doubt that are shown with what to type about them.
+pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
+
+/// Returns the calls of a run that wait for somebody to say what became of them, in the order of their change.
+pub(super) async fn find(
+    journal: &dyn Journal,
+    run: &RunRow,
+) -> Result<Vec<CallRow>, JournalError> {
+    let mut doubts = Vec::new();
+    if run.unknown + run.intended == 0 {
+        return Ok(doubts);
+    }
+    // What a process that is gone left open is in doubt as soon as anybody looks after its runs.
+    let owner_is_gone = run.holder.as_ref().is_some_and(|holder| owner::is_gone(&holder.owner));
+    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.id.clone()) };
+    loop {
+        let calls = journal.calls(query.clone()).await?;
+        let Some(last) = calls.last() else { return Ok(doubts) };
+        query.after_change = Some(last.change);
+        doubts.extend(calls.into_iter().filter(|call| is_in_doubt(call, owner_is_gone)));
+    }
+}
+
+fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
+    let is_open = match call.status {
+        Status::Unknown => call.verdict.is_none(),
+        Status::Intended => owner_is_gone,
+        Status::Succeeded | Status::Failed | Status::Refused => false,
+    };
+    is_open && call.effect == Effect::Once
+}
+
+/// Returns the warning about calls in doubt, empty if there are none.
+pub(super) fn warning(doubts: &[CallRow]) -> String {
+    let what = match doubts.len() {
+        0 => return String::new(),
+        1 => "1 call is in doubt: it was begun, its end was never recorded, and it".to_owned(),
+        count => {
+            format!(
+                "{count} calls are in doubt: they were begun, their end was never recorded, and each"
+            )
+        }
+    };
+    let mut lines =
+        vec![format!("warning: {what} may or may not have happened. Find out, then say so:")];
+    for call in doubts.iter().take(DOUBTS_SHOWN_MAX) {
+        let (id, tool) = (call.id(), output::visible(&call.tool));
+        lines.push(format!("  {tool}  {}  {}", text::place(call), text::summary(&call.input)));
+        for (verdict, meaning) in [
+            ("happened", "it is not executed again"),
+            ("not-happened", "a resume executes it"),
+            ("retry", "a resume executes it although it may have happened"),
+        ] {
+            lines.push(format!("    haft runs settle {id} {verdict:<14}# {meaning}"));
+        }
+    }
+    if let Some(more) = doubts.len().checked_sub(DOUBTS_SHOWN_MAX).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more"));
+    }
+    lines.join("\n") + "\n\n"
+}

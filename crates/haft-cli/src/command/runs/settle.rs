@@ -1,0 +1,133 @@
+//! `haft runs settle`: what became of a call in doubt, according to whoever types it.
+
+use clap::{Args, ValueEnum};
+use haft::{Clock as _, SystemClock};
+use haft_contract::{CallId, Envelope, Metadata};
+use haft_journal::{Journal, JournalError, SettledBy, Settlement, Status, Verdict};
+use serde_json::Value;
+
+use super::dead;
+use crate::error::{self, CommandError};
+use crate::{call_name, input, output};
+
+/// Say what became of a call that may or may not have happened
+///
+/// Such a call is answered with IN_DOUBT until somebody finds out. A resume (haft call --resume replay, or haft/resume
+/// over MCP) goes by what is said here.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft runs settle nightly/main/0/1/3 happened
+  haft runs settle nightly/main/0/1/3 happened --result '{\"order\": 17}'
+  haft runs settle nightly/main/0/1/3 not-happened")]
+pub(super) struct SettleArgs {
+    /// The call: run/node/iteration/attempt/seq, as haft runs show spells it
+    call: String,
+    /// What became of it
+    #[arg(value_enum)]
+    verdict: Said,
+    /// What the call answered, as JSON, @FILE to read it from a file, or - for standard input
+    #[arg(long, value_name = "JSON")]
+    result: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Said {
+    /// It happened: a resume answers it from the record and does not execute it
+    Happened,
+    /// It did not happen: a resume executes it
+    NotHappened,
+    /// It may have happened, and a resume executes it all the same
+    Retry,
+}
+
+impl From<Said> for Verdict {
+    fn from(said: Said) -> Self {
+        match said {
+            Said::Happened => Self::Happened,
+            Said::NotHappened => Self::NotHappened,
+            Said::Retry => Self::Retry,
+        }
+    }
+}
+
+pub(super) async fn run(
+    args: SettleArgs,
+    journal: &dyn Journal,
+    json: bool,
+) -> Result<error::Status, CommandError> {
+    let call = call_name::parse(&args.call)?;
+    let result = match (&args.result, args.verdict) {
+        (None, _) => None,
+        (Some(given), Said::Happened) => Some(input::read_result(given)?),
+        (Some(_), Said::NotHappened | Said::Retry) => {
+            let message = "--result goes with happened: what did not happen answered nothing";
+            return Err(CommandError::usage(message));
+        }
+    };
+    dead::abandon(journal, |holder| holder.run == call.scope.run).await?;
+    let settlement = Settlement {
+        call: call.clone(),
+        verdict: args.verdict.into(),
+        by: SettledBy::Operator,
+        envelope: envelope(&call, args.verdict, result),
+        settled_at_ms: SystemClock.now_ms(),
+    };
+    let row = match journal.resolve(settlement).await {
+        Err(JournalError::NotInDoubt { status: Status::Intended, .. }) => {
+            return Err(under_way(journal, &call).await?);
+        }
+        settled => settled?,
+    };
+    if json {
+        output::json(&row)?;
+    } else {
+        let meaning = meaning(args.verdict);
+        output::data(&format!("{call} ({}) {meaning}", output::visible(&row.tool)))?;
+    }
+    Ok(error::Status::Done)
+}
+
+/// Says that a call is still being executed, and by whom.
+async fn under_way(journal: &dyn Journal, call: &CallId) -> Result<CommandError, CommandError> {
+    let holders = journal.holders().await?;
+    let holder = holders.into_iter().find(|holder| holder.run == call.scope.run);
+    let place = holder.map_or("another process".to_owned(), |holder| holder.owner.place);
+    let run = &call.scope.run;
+    Ok(CommandError::failed(format!(
+        "call {call} is not in doubt yet: {place} has its run and may still record how it ended; wait for that process, \
+         or end it"
+    ))
+    .hint(format!("haft runs show {run}")))
+}
+
+/// Returns what the call answers from now on.
+fn envelope(call: &CallId, said: Said, result: Option<Value>) -> Envelope {
+    let metadata = Metadata { call_id: Some(call.to_string()), ..Metadata::default() };
+    let error =
+        |text: &str| Envelope::Error { error_text: text.to_owned(), metadata: metadata.clone() };
+    match said {
+        Said::Happened => {
+            let unknown =
+                "an operator found out that this call happened; what it answered is not known";
+            let data = result.unwrap_or_else(|| Value::from(unknown));
+            Envelope::Output { data, metadata }
+        }
+        Said::NotHappened => error("an operator found out that this call did not happen"),
+        Said::Retry => error("an operator wants this call repeated, although it may have happened"),
+    }
+}
+
+fn meaning(said: Said) -> &'static str {
+    match said {
+        Said::Happened => {
+            "counts as succeeded: a resume answers it from the record and does not execute it"
+        }
+        Said::NotHappened => {
+            "counts as failed: a resume executes it, with the same idempotency key"
+        }
+        Said::Retry => {
+            "is repeated by a resume although it may have happened, with the same idempotency key"
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The table `[durability]` of a manifest: where calls are recorded, how long records are kept, and what is done about
+//! calls that an earlier attempt made as well. Opening the journal is not done here.
+
+use haft::OnRepeat;
+use serde::Deserialize;
+
+/// Longest time that records can be asked to be kept, in days: a hundred years.
+pub(crate) const KEEP_DAYS_MAX: u64 = 36_500;
+
+/// What the table says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DurabilitySection {
+    /// What is done about a `once` call that an earlier attempt made as well.
+    pub(crate) on_repeat: Option<Repeats>,
+    /// A file, or the URL of a database.
+    pub(crate) journal: Option<String>,
+    /// Runs that were quiet for longer may go.
+    pub(crate) keep_days: Option<u64>,
+    /// While the journal holds more, the run that was quiet for longest may go.
+    pub(crate) keep_bytes: Option<u64>,
+}
+
+/// What is done about a repeated call, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Repeats {
+    Warn,
+    Refuse,
+    Recall,
+}
+
+impl From<Repeats> for OnRepeat {
+    fn from(repeats: Repeats) -> Self {
+        match repeats {
+            Repeats::Warn => Self::Warn,
+            Repeats::Refuse => Self::Refuse,
+            Repeats::Recall => Self::Recall,
+        }
+    }
+}
+
+impl DurabilitySection {
+    /// Returns the keys whose values cannot be used, and what is wrong with them.
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        if self.journal.as_deref().is_some_and(str::is_empty) {
+            let message = "journal: expected a file or a URL, found an empty text";
+            problems.push(("journal", message.to_owned()));
+        }
+        if let Some(days) = self.keep_days.filter(|days| *days == 0 || *days > KEEP_DAYS_MAX) {
+            let message = format!("keep_days: expected 1 to {KEEP_DAYS_MAX} days, found {days}");
+            problems.push(("keep_days", message));
+        }
+        problems
+    }
+}

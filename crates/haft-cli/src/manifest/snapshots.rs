@@ -1,0 +1,85 @@
+//! The table `[snapshots]` of a manifest: whether what effects change is recorded, and how much of a workspace is. Only its
+//! own bounds are checked here; recording is not done here.
+
+use haft_snapshot::Options;
+use serde::Deserialize;
+
+/// Largest bound of one recorded file, in bytes: a file is held in memory while it is recorded.
+pub(crate) const SNAPSHOT_FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Largest bound of what an ignored directory may hold to be recorded, in bytes.
+pub(crate) const SNAPSHOT_IGNORED_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
+/// Largest bound of the files in a workspace, and of those in an ignored directory, that are recorded.
+pub(crate) const SNAPSHOT_FILES_MAX: u64 = 10_000_000;
+
+/// What the table says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SnapshotsSection {
+    /// Whether anything is recorded.
+    pub(crate) enabled: Option<bool>,
+    /// What is left out, as in a `.gitignore` at the root.
+    pub(crate) exclude: Vec<String>,
+    pub(crate) file_bytes: Option<u64>,
+    pub(crate) files: Option<u64>,
+    pub(crate) ignored_bytes: Option<u64>,
+    pub(crate) ignored_files: Option<u64>,
+}
+
+impl SnapshotsSection {
+    /// Returns how much is recorded with this table.
+    pub(crate) fn options(&self) -> Options {
+        let defaults = Options::default();
+        Options {
+            excluded: self.exclude.clone(),
+            file_bytes_max: self.file_bytes.unwrap_or(defaults.file_bytes_max),
+            files_max: self.files.unwrap_or(defaults.files_max),
+            ignored_bytes_max: self.ignored_bytes.unwrap_or(defaults.ignored_bytes_max),
+            ignored_files_max: self.ignored_files.unwrap_or(defaults.ignored_files_max),
+            ..defaults
+        }
+    }
+
+    /// Returns the keys whose values cannot be used, and what is wrong with them.
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let bounds = [
+            ("file_bytes", self.file_bytes, SNAPSHOT_FILE_BYTES_MAX),
+            ("files", self.files, SNAPSHOT_FILES_MAX),
+            ("ignored_bytes", self.ignored_bytes, SNAPSHOT_IGNORED_BYTES_MAX),
+            ("ignored_files", self.ignored_files, SNAPSHOT_FILES_MAX),
+        ];
+        let outside = bounds.into_iter().filter_map(|(key, value, maximum)| {
+            let value = value.filter(|value| *value > maximum)?;
+            Some((key, format!("{key}: expected 0 to {maximum}, found {value}")))
+        });
+        let pattern =
+            self.options().check().err().map(|err| ("exclude", format!("exclude: {err}")));
+        outside.chain(pattern).collect()
+    }
+
+    /// Takes everything out and returns it in the words of the manifest: whatever is not recorded cannot be undone, and what
+    /// is recorded beyond the defaults takes room.
+    pub(crate) fn take_all(&mut self) -> Vec<String> {
+        let taken = std::mem::take(self);
+        let mut words = Vec::new();
+        words.extend(
+            taken
+                .enabled
+                .filter(|enabled| !enabled)
+                .map(|_| "snapshots.enabled = false".to_owned()),
+        );
+        words.extend(
+            taken.exclude.iter().map(|pattern| format!("snapshots.exclude = [{pattern:?}]")),
+        );
+        let bounds = [
+            ("file_bytes", taken.file_bytes),
+            ("files", taken.files),
+            ("ignored_bytes", taken.ignored_bytes),
+            ("ignored_files", taken.ignored_files),
+        ];
+        let set = bounds
+            .iter()
+            .filter_map(|(key, bound)| bound.map(|bound| format!("snapshots.{key} = {bound}")));
+        words.extend(set);
+        words
+    }
+}

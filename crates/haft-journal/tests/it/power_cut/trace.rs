@@ -1,0 +1,110 @@
+//! What strace saw of a process, as changes of the files beneath one directory, in the order in which they were done.
+//! Files that are mapped into memory are not seen: of SQLite's, that is the index of the log, which it makes anew.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// The calls that change files, for strace.
+pub(super) const CALLS: &str =
+    "trace=openat,pwrite64,write,ftruncate,fsync,fdatasync,?unlink,unlinkat,?mkdir,mkdirat";
+
+/// One change of a file, or something that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Create {
+        path: PathBuf,
+    },
+    MakeDirectory {
+        path: PathBuf,
+    },
+    Write {
+        path: PathBuf,
+        offset: u64,
+        data: Vec<u8>,
+    },
+    Truncate {
+        path: PathBuf,
+        bytes: u64,
+    },
+    /// All that was done to a file, or to the names in a directory, is on disk.
+    Sync {
+        path: PathBuf,
+    },
+    Remove {
+        path: PathBuf,
+    },
+    Said {
+        line: String,
+    },
+}
+
+/// Reads a trace that was written with all strings in hexadecimal.
+pub(super) fn read(text: &str, home: &Path) -> Vec<Change> {
+    let mut unfinished: HashMap<&str, &str> = HashMap::new();
+    let mut changes = Vec::new();
+    for line in text.lines() {
+        let (process, call) = line.split_once(' ').expect("a process and a call");
+        let call = call.trim_start();
+        if let Some(start) = call.strip_suffix(" <unfinished ...>") {
+            unfinished.insert(process, start);
+            continue;
+        }
+        // A call counts from when it is done.
+        let whole = match call.strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>")) {
+            Some((_, rest)) => format!("{}{rest}", unfinished.remove(process).unwrap_or_default()),
+            None => call.to_owned(),
+        };
+        changes.extend(change(&whole).filter(|change| concerns(change, home)));
+    }
+    changes
+}
+
+fn change(call: &str) -> Option<Change> {
+    let (call, result) = call.rsplit_once(" = ")?;
+    let (name, args) = call.trim_end().strip_suffix(')')?.split_once('(')?;
+    if result.starts_with('-') {
+        return None;
+    }
+    let args: Vec<&str> = args.split(", ").collect();
+    let number = |index: usize| args.get(index)?.parse::<u64>().ok();
+    let path = |index: usize| Some(PathBuf::from(OsString::from_vec(bytes(args.get(index)?)?)));
+    Some(match name {
+        "openat" if args.get(2)?.contains("O_CREAT") => Change::Create { path: path(1)? },
+        "mkdir" => Change::MakeDirectory { path: path(0)? },
+        "mkdirat" => Change::MakeDirectory { path: path(1)? },
+        "pwrite64" => {
+            Change::Write { path: path(0)?, offset: number(3)?, data: bytes(args.get(1)?)? }
+        }
+        "write" if path(0)?.ends_with("said") => {
+            Change::Said { line: String::from_utf8(bytes(args.get(1)?)?).ok()? }
+        }
+        "ftruncate" => Change::Truncate { path: path(0)?, bytes: number(1)? },
+        "fsync" | "fdatasync" => Change::Sync { path: path(0)? },
+        "unlink" => Change::Remove { path: path(0)? },
+        "unlinkat" => Change::Remove { path: path(1)? },
+        _ => return None,
+    })
+}
+
+/// Returns the bytes of the string in an argument: `"\x61"`, or the path in `3<\x2f\x61>`.
+fn bytes(argument: &str) -> Option<Vec<u8>> {
+    let inner = match argument.split_once('<') {
+        Some((_, rest)) => rest.split_once('>')?.0,
+        None => argument.strip_prefix('"')?.strip_suffix('"')?,
+    };
+    inner.split("\\x").skip(1).map(|digits| u8::from_str_radix(digits, 16).ok()).collect()
+}
+
+fn concerns(change: &Change, home: &Path) -> bool {
+    match change {
+        Change::Said { .. } => true,
+        Change::Create { path }
+        | Change::MakeDirectory { path }
+        | Change::Write { path, .. }
+        | Change::Truncate { path, .. }
+        | Change::Sync { path }
+        | Change::Remove { path } => path.starts_with(home) && !path.ends_with("said"),
+    }
+}

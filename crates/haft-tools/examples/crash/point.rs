@@ -1,0 +1,191 @@
+//! Places in the life of a call where a worker may be told to die, and a journal that has them around everything that it
+//! records. Only this program knows them: haft itself has none.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use haft_contract::{CallId, RunId, Scope};
+use haft_journal::{
+    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Journal, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall, Retention,
+    RunQuery, RunRow, Settlement, SnapshotNote, SqliteJournal,
+};
+use rustix::process::{Signal, getpid, kill_process};
+
+/// All places, in the order in which a life meets them.
+pub(crate) const POINTS: [&str; 23] = [
+    "before-abandon",
+    "after-abandon",
+    "before-open",
+    "after-open",
+    "before-intend",
+    "after-intend",
+    "before-amend",
+    "after-amend",
+    "before-first-snapshot",
+    "after-first-snapshot",
+    "before-effect",
+    "mid-effect",
+    "after-effect",
+    "before-second-snapshot",
+    "after-second-snapshot",
+    "before-settle",
+    "after-settle",
+    "before-refuse",
+    "after-refuse",
+    "before-resolve",
+    "after-resolve",
+    "before-close",
+    "after-close",
+];
+
+/// Where a worker dies: at one of the places, after it was there so many times.
+#[derive(Debug, Default)]
+pub(crate) struct Points {
+    deadly: String,
+    left: AtomicU32,
+}
+
+impl Points {
+    /// Dies if this is the place and its time has come.
+    pub(crate) fn pass(&self, point: &str) {
+        if point == self.deadly && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            die();
+        }
+    }
+}
+
+/// Reads `PLACE:TIMES`.
+impl FromStr for Points {
+    type Err = crate::Failure;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (deadly, times) = text.split_once(':').ok_or("expected PLACE:TIMES")?;
+        Ok(Self { deadly: deadly.to_owned(), left: AtomicU32::new(times.parse()?) })
+    }
+}
+
+/// Ends this process as nothing else does: no destructor runs, no buffer is written.
+fn die() -> ! {
+    loop {
+        // Whether it failed cannot matter: there is nothing else to try.
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+}
+
+/// A journal with places to die around everything that changes it.
+pub(crate) struct PointedJournal {
+    inner: SqliteJournal,
+    points: Arc<Points>,
+}
+
+impl PointedJournal {
+    pub(crate) fn new(inner: SqliteJournal, points: Arc<Points>) -> Self {
+        Self { inner, points }
+    }
+
+    fn between<'a, T: 'a>(
+        &'a self,
+        (before, after): (&'static str, &'static str),
+        record: impl FnOnce(&'a SqliteJournal) -> Answer<'a, T>,
+    ) -> Answer<'a, T> {
+        self.points.pass(before);
+        let answer = record(&self.inner);
+        Box::pin(async move {
+            let answered = answer.await;
+            self.points.pass(after);
+            answered
+        })
+    }
+}
+
+impl Journal for PointedJournal {
+    fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease> {
+        self.between(("before-open", "after-open"), |inner| inner.open_run(run, claim))
+    }
+
+    fn renew(&self, lease: Lease, claim: Claim) -> Answer<'_, ()> {
+        self.inner.renew(lease, claim)
+    }
+
+    fn close_run(&self, lease: Lease) -> Answer<'_, ()> {
+        self.between(("before-close", "after-close"), |inner| inner.close_run(lease))
+    }
+
+    fn holders(&self) -> Answer<'_, Vec<Holder>> {
+        self.inner.holders()
+    }
+
+    fn abandon(&self, holder: Holder) -> Answer<'_, Vec<CallId>> {
+        self.between(("before-abandon", "after-abandon"), |inner| inner.abandon(holder))
+    }
+
+    fn attempt(&self, scope: &Scope) -> Answer<'_, AttemptState> {
+        self.inner.attempt(scope)
+    }
+
+    fn recorded(&self, scope: &Scope) -> Answer<'_, Vec<RecordedCall>> {
+        self.inner.recorded(scope)
+    }
+
+    fn by_driver_id(&self, scope: &Scope, driver_call_id: &str) -> Answer<'_, Option<CallRow>> {
+        self.inner.by_driver_id(scope, driver_call_id)
+    }
+
+    fn earlier_effects(&self, scope: &Scope, calls_max: u32) -> Answer<'_, EarlierEffects> {
+        self.inner.earlier_effects(scope, calls_max)
+    }
+
+    fn intend(&self, call: PlannedCall) -> Answer<'_, Intent> {
+        self.between(("before-intend", "after-intend"), |inner| inner.intend(call))
+    }
+
+    fn amend(&self, intent: &Intent, details: String) -> Answer<'_, ()> {
+        self.between(("before-amend", "after-amend"), |inner| inner.amend(intent, details))
+    }
+
+    fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()> {
+        self.between(("before-settle", "after-settle"), |inner| inner.settle(intent, outcome))
+    }
+
+    fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()> {
+        self.between(("before-refuse", "after-refuse"), |inner| inner.refuse(call, outcome))
+    }
+
+    fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow> {
+        self.between(("before-resolve", "after-resolve"), |inner| inner.resolve(settlement))
+    }
+
+    fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
+        self.inner.note_snapshot(note)
+    }
+
+    fn snapshots(&self, run: &RunId, call: Option<&CallId>) -> Answer<'_, Vec<SnapshotNote>> {
+        self.inner.snapshots(run, call)
+    }
+
+    fn late_outcomes(&self, run: &RunId) -> Answer<'_, Vec<LateOutcome>> {
+        self.inner.late_outcomes(run)
+    }
+
+    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<CallRow>> {
+        self.inner.calls(query)
+    }
+
+    fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>> {
+        self.inner.runs(query)
+    }
+
+    fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
+        self.inner.prune(retention)
+    }
+
+    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+        self.inner.due(retention)
+    }
+
+    fn verify(&self) -> Answer<'_, Vec<Finding>> {
+        self.inner.verify()
+    }
+}

@@ -1,0 +1,67 @@
+//! The built-in snapshots of the workspace, with places to die around them.
+
+use std::sync::Arc;
+
+use haft::{EffectAhead, Roots, SnapshotError, Snapshots, SystemClock, WorkspaceSnapshots};
+use haft_contract::{BoxFuture, CallId};
+use haft_journal::Journal;
+
+use crate::point::Points;
+use crate::random::Random;
+use crate::world::World;
+
+/// Snapshots that a worker may die around.
+struct PointedSnapshots {
+    inner: WorkspaceSnapshots,
+    points: Arc<Points>,
+}
+
+/// Returns the snapshots of a world, if there are any in it: they are in every third one.
+pub(crate) fn of_world(
+    world: &World,
+    seed: u64,
+    (roots, journal, points): (&Roots, &Arc<dyn Journal>, &Arc<Points>),
+) -> Option<Arc<dyn Snapshots>> {
+    if !Random::of(seed, u64::from(u32::MAX)).one_in(3) {
+        return None;
+    }
+    let directory = world.directory().join("snapshots");
+    let (journal, clock) = (Arc::clone(journal), Arc::new(SystemClock));
+    let inner = WorkspaceSnapshots::new(&directory, roots, journal, clock, &Default::default());
+    Some(Arc::new(PointedSnapshots { inner, points: Arc::clone(points) }))
+}
+
+impl Snapshots for PointedSnapshots {
+    fn before_effect<'a>(
+        &'a self,
+        effect: &'a EffectAhead,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        Box::pin(async move {
+            self.points.pass("before-first-snapshot");
+            let answer = self.inner.before_effect(effect).await;
+            self.points.pass("after-first-snapshot");
+            answer
+        })
+    }
+
+    fn durability_snapshot<'a>(
+        &'a self,
+        tool: &'a str,
+        call_id: &'a CallId,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        Box::pin(async move {
+            self.points.pass("before-second-snapshot");
+            let answer = self.inner.durability_snapshot(tool, call_id).await;
+            self.points.pass("after-second-snapshot");
+            answer
+        })
+    }
+
+    fn not_executed(&self, call_id: &CallId) {
+        self.inner.not_executed(call_id);
+    }
+
+    fn finish(&self) -> BoxFuture<'_, ()> {
+        self.inner.finish()
+    }
+}

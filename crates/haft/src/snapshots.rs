@@ -1,0 +1,99 @@
+//! The hook around effects, by which what a call did can be looked at, shown and undone. What is done with it is the
+//! hook's own affair: the built-in one records the workspace. Nothing here decides whether a call may execute, and no
+//! failure of a hook reaches the call.
+
+mod changes;
+mod history;
+mod place;
+mod workspace;
+
+use std::path::PathBuf;
+
+use haft_contract::{BoxFuture, CallId};
+
+pub use changes::RootChanges;
+pub use history::{HistoryError, Selection, SnapshotHistory, SnapshotsPruned};
+pub(crate) use place::SNAPSHOT_SYNC_MS;
+pub(crate) use workspace::OVERLAPS_NAMED_MAX;
+pub use workspace::WorkspaceSnapshots;
+
+/// A call that is about to have its effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectAhead {
+    /// The tool called.
+    pub tool: String,
+    /// The call.
+    pub call_id: CallId,
+    /// What the call may change through haft's own file access: canonical absolute paths, each with what is beneath it.
+    pub writes: Vec<PathBuf>,
+    /// Whether it runs a command, which may change whatever the sandbox lets it change.
+    pub runs_commands: bool,
+}
+
+/// Says why a hook failed. It is recorded, and the call goes on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SnapshotError(String);
+
+impl SnapshotError {
+    /// Returns the failure that this message tells.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+/// Sees every effect that is executed: reads are none, and neither are refused and recalled calls.
+///
+/// A hook of one's own is a few lines:
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// use haft::{SnapshotError, Snapshots};
+/// use haft_contract::{BoxFuture, CallId};
+///
+/// #[derive(Default)]
+/// struct Marks(Mutex<Vec<String>>);
+///
+/// impl Snapshots for Marks {
+///     fn durability_snapshot<'a>(
+///         &'a self,
+///         tool: &'a str,
+///         call_id: &'a CallId,
+///     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+///         Box::pin(async move {
+///             let mut marks = self.0.lock().map_err(|err| SnapshotError::new(err.to_string()))?;
+///             marks.push(format!("{tool} {call_id}"));
+///             Ok(())
+///         })
+///     }
+/// }
+/// ```
+///
+/// A hook that fails, panics or takes longer than [`SNAPSHOT_MS`](crate::limits::SNAPSHOT_MS) is given up; the journal
+/// notes why.
+pub trait Snapshots: Send + Sync {
+    /// Runs before the effect, while the call's intent is being recorded. What both hooks are for is the same call.
+    fn before_effect<'a>(
+        &'a self,
+        _effect: &'a EffectAhead,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Runs after the effect, however it ended, and before the answer leaves.
+    fn durability_snapshot<'a>(
+        &'a self,
+        tool: &'a str,
+        call_id: &'a CallId,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>>;
+
+    /// Runs in place of [`durability_snapshot`](Self::durability_snapshot) when the effect was not executed after all,
+    /// because its intent could not be recorded.
+    fn not_executed(&self, _call_id: &CallId) {}
+
+    /// Runs when the process is about to end in good order.
+    fn finish(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}

@@ -1,0 +1,56 @@
+//! What calls changed of one root: to be shown, rehearsed and undone. Whoever undoes it is the workspace's owner: no rules
+//! are asked here.
+
+use std::path::PathBuf;
+
+use haft_contract::CallId;
+use haft_sandbox::Root;
+use haft_snapshot::{
+    Change, Composed, Overwrite, RestoreError, Restored, Store, StoreError, Unified,
+};
+
+/// What one call, or several of a run, changed of one root.
+#[derive(Debug)]
+pub struct RootChanges {
+    /// The calls, in the order in which they began.
+    pub calls: Vec<CallId>,
+    /// What is not known or not certain of them, with the call that it is about.
+    pub remarks: Vec<(CallId, String)>,
+    /// Whether the state after the last of them is taken to be what is there now, because nobody saw it.
+    pub ends_now: bool,
+    pub(super) root: Root,
+    pub(super) store: Store,
+    pub(super) composed: Composed,
+}
+
+impl RootChanges {
+    /// Returns the root.
+    pub fn root(&self) -> &std::path::Path {
+        self.root.path()
+    }
+
+    /// Returns every path that was changed, a directory before what is in it.
+    pub fn changes(&self) -> Vec<Change> {
+        self.composed.changes()
+    }
+
+    /// Returns the absolute path of everything that undoing may touch.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.composed.paths().map(|path| self.root.path().join(path)).collect()
+    }
+
+    /// Returns how the text of a path changed.
+    pub fn unified(&self, change: &Change) -> Result<Unified, StoreError> {
+        self.store.unified(change)
+    }
+
+    /// Returns what undoing would do now, or every path that is in its way.
+    pub fn rehearse(&self, overwrite: Overwrite) -> Result<Restored, RestoreError> {
+        self.store.rehearse(&self.root, &self.composed, overwrite)
+    }
+
+    /// Brings back what was there before, all of it or, where any path is in the way, nothing.
+    pub fn undo(&self, overwrite: Overwrite) -> Result<Restored, RestoreError> {
+        self.store.undo(&self.root, &self.composed, overwrite)
+    }
+}

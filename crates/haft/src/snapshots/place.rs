@@ -1,0 +1,197 @@
+//! One root as snapshots see it: its store, which is opened when it is first needed, and looks at the root, of which those
+//! at everything are shared by whoever waits for one. Which call looks when is not known here.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use haft_contract::sha256_hex;
+use haft_sandbox::Root;
+use haft_snapshot::{Changed, Hold, Lasting, Options, RecordError, Store, StoreError, TreeId};
+
+/// How long looks may wait until they outlast a loss of power, in milliseconds.
+pub(crate) const SNAPSHOT_SYNC_MS: u64 = 1_000;
+
+/// Returns where the store of a root is, in the directory of all stores.
+pub(super) fn store_directory(directory: &Path, root: &str) -> PathBuf {
+    directory.join(sha256_hex(root.as_bytes()))
+}
+
+/// Opens a store, and makes its directory and those above it for their owner alone if they are not there.
+fn open_store(directory: &Path) -> Result<Store, StoreError> {
+    let mut builder = DirBuilder::new();
+    // What is wrong with a directory that cannot be made, the store says as well.
+    let _ = builder.recursive(true).mode(0o700).create(directory);
+    Store::open(directory)
+}
+
+/// What of a root a call may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// These paths beneath it, each with what is beneath them.
+    Paths(Vec<PathBuf>),
+    Everything,
+}
+
+impl Reach {
+    /// Tells whether a change within one may show in a look at the other.
+    pub(super) fn touches(&self, other: &Reach) -> bool {
+        match (self, other) {
+            (Reach::Everything, _) | (_, Reach::Everything) => true,
+            (Reach::Paths(ours), Reach::Paths(theirs)) => ours.iter().any(|ours| {
+                theirs.iter().any(|theirs| ours.starts_with(theirs) || theirs.starts_with(ours))
+            }),
+        }
+    }
+}
+
+/// What a root looked like. The store keeps it while this lives, and later if the journal knows of it.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) tree: TreeId,
+    _hold: Hold,
+}
+
+/// A root, and its store.
+pub(super) struct Place {
+    root: Root,
+    directory: PathBuf,
+    options: Options,
+    store: OnceLock<Store>,
+    /// How many looks at everything were begun.
+    begun: AtomicU64,
+    /// The last look at everything. Whoever looks has the lock, also when nobody waits for the answer any more, so that
+    /// looks that take too long do not pile up.
+    last: Arc<tokio::sync::Mutex<Option<Numbered>>>,
+    /// Why there will be no further looks at everything.
+    given_up: OnceLock<String>,
+    is_sync_due: AtomicBool,
+}
+
+/// A look at everything that is over.
+struct Numbered {
+    number: u64,
+    outcome: Result<TreeId, String>,
+}
+
+impl Place {
+    pub(super) fn new(root: &Root, directory: &Path, options: &Options) -> Self {
+        Self {
+            root: root.clone(),
+            directory: store_directory(directory, &root.path().to_string_lossy()),
+            // Syncing while a call waits would cost most of what its snapshots cost.
+            options: Options { lasting: Lasting::Later, ..options.clone() },
+            store: OnceLock::new(),
+            begun: AtomicU64::new(0),
+            last: Arc::default(),
+            given_up: OnceLock::new(),
+            is_sync_due: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Records what the root looks like, as far as the reach goes.
+    pub(super) async fn look(self: &Arc<Self>, reach: &Reach) -> Result<Look, String> {
+        let look = match reach {
+            Reach::Everything => self.look_at_everything().await,
+            Reach::Paths(paths) => {
+                let (place, paths) = (Arc::clone(self), paths.clone());
+                let look = blocking(move || {
+                    let hold = place.hold()?;
+                    let tree = place.record(Changed::Only { paths: &paths });
+                    Ok(Look { tree: tree.map_err(|err| err.to_string())?, _hold: hold })
+                });
+                look.await
+            }
+        };
+        self.sync_soon();
+        look
+    }
+
+    async fn look_at_everything(self: &Arc<Self>) -> Result<Look, String> {
+        if let Some(why) = self.given_up.get() {
+            return Err(why.clone());
+        }
+        let place = Arc::clone(self);
+        let hold = blocking(move || place.hold()).await?;
+        let asked = self.begun.load(Ordering::SeqCst);
+        let mut last = Arc::clone(&self.last).lock_owned().await;
+        // A look that was begun after this one was asked for has seen what this one would see.
+        if let Some(shared) = last.as_ref().filter(|last| last.number > asked) {
+            return shared.outcome.clone().map(|tree| Look { tree, _hold: hold });
+        }
+        let number = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let place = Arc::clone(self);
+        let outcome = blocking(move || {
+            let outcome = place.record_everything();
+            *last = Some(Numbered { number, outcome: outcome.clone() });
+            outcome
+        });
+        outcome.await.map(|tree| Look { tree, _hold: hold })
+    }
+
+    fn record_everything(&self) -> Result<TreeId, String> {
+        self.record(Changed::Anything).map_err(|err| {
+            if let RecordError::TooMany { .. } = err {
+                // Finding that out again for every command would cost more than it is worth.
+                self.given_up.get_or_init(|| err.to_string());
+            }
+            err.to_string()
+        })
+    }
+
+    fn record(&self, changed: Changed<'_>) -> Result<TreeId, RecordError> {
+        Ok(self.store()?.record(&self.root, &self.options, changed)?.tree)
+    }
+
+    fn hold(&self) -> Result<Hold, String> {
+        self.store().and_then(Store::hold).map_err(|err| err.to_string())
+    }
+
+    fn store(&self) -> Result<&Store, StoreError> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
+        }
+        let store = open_store(&self.directory)?;
+        Ok(self.store.get_or_init(|| store))
+    }
+
+    /// Sees to it that what was recorded outlasts a loss of power, without anybody waiting for it.
+    fn sync_soon(self: &Arc<Self>) {
+        if self.is_sync_due.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let place = Arc::clone(self);
+        // Nobody waits for this task: if the process ends before, `finish` does its work, or the system does.
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(SNAPSHOT_SYNC_MS)).await;
+            place.sync().await;
+        });
+    }
+
+    /// Makes what was recorded outlast a loss of power.
+    pub(super) async fn sync(self: &Arc<Self>) {
+        if !self.is_sync_due.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        let place = Arc::clone(self);
+        let synced =
+            blocking(move || place.store().and_then(Store::sync).map_err(|err| err.to_string()));
+        if let Err(err) = synced.await {
+            tracing::warn!(root = %self.root().display(), err, "snapshots may not outlast a loss of power");
+        }
+    }
+}
+
+/// Runs what blocks on a thread for that.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|err| Err(err.to_string()))
+}

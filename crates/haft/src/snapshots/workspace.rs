@@ -1,0 +1,250 @@
+//! The built-in hook: what the roots look like before and after each effect, in a store outside of them. A call that
+//! changes files through haft alone costs a look at these files; a command costs two looks at everything. Showing and
+//! undoing what was recorded is not done here.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{BoxFuture, CallId};
+use haft_journal::{Journal, SnapshotNote};
+use haft_snapshot::Options;
+
+use super::place::{Look, Place, Reach};
+use super::{EffectAhead, SnapshotError, Snapshots};
+use crate::clock::Clock;
+use crate::roots::Roots;
+
+/// How many calls that ran at the same time a note names; the others are counted.
+pub(crate) const OVERLAPS_NAMED_MAX: usize = 8;
+
+/// What is noted of a call until it is over.
+const NOT_OVER: &str = "the state after it is not known: it is not over, or haft died in it";
+
+/// Records what workspaces look like before and after each effect.
+pub struct WorkspaceSnapshots {
+    places: Vec<Arc<Place>>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    /// Absolute paths that every effect is taken to change.
+    included: Vec<PathBuf>,
+    // Written by each call when it begins and when it ends, to find out which ones run at the same time.
+    active: Mutex<HashMap<CallId, Active>>,
+}
+
+/// A call that is having its effect.
+struct Active {
+    scenes: Vec<Scene>,
+    overlaps: Vec<CallId>,
+}
+
+/// What a call may change of one root.
+struct Scene {
+    place: Arc<Place>,
+    reach: Reach,
+    before: Option<Result<Look, String>>,
+}
+
+/// Takes a call out of those that are having their effect.
+struct Leaving<'a> {
+    snapshots: &'a WorkspaceSnapshots,
+    call: &'a CallId,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.snapshots.active().remove(self.call);
+    }
+}
+
+impl WorkspaceSnapshots {
+    /// Records the roots in stores beneath `directory`, which is made when it is needed. It has to be outside of the roots,
+    /// where no call reaches it.
+    pub fn new(
+        directory: &Path,
+        roots: &Roots,
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        options: &Options,
+    ) -> Self {
+        let place = |root| Arc::new(Place::new(root, directory, options));
+        Self {
+            places: roots.all().map(place).collect(),
+            journal,
+            clock,
+            included: Vec::new(),
+            active: Mutex::default(),
+        }
+    }
+
+    /// Records these absolute paths with every effect, whatever the calls declare.
+    #[must_use]
+    pub fn including(mut self, paths: Vec<PathBuf>) -> Self {
+        self.included = paths;
+        self
+    }
+
+    /// Returns what the call may change of each root, as far as it may change any of it.
+    fn reaches(&self, effect: &EffectAhead) -> Vec<(Arc<Place>, Reach)> {
+        let reach = |place: &Arc<Place>| {
+            let writes = effect.writes.iter().chain(&self.included);
+            let beneath = writes.filter_map(|path| path.strip_prefix(place.root()).ok());
+            let paths: Vec<PathBuf> = beneath.map(Path::to_path_buf).collect();
+            let is_whole = effect.runs_commands || paths.iter().any(|path| *path == *"");
+            let reach = if is_whole { Reach::Everything } else { Reach::Paths(paths) };
+            (reach != Reach::Paths(Vec::new())).then(|| (Arc::clone(place), reach))
+        };
+        self.places.iter().filter_map(reach).collect()
+    }
+
+    /// Enters a call, and writes it and the calls that it may get mixed up with into each other's lists.
+    fn enter(&self, call: &CallId, reaches: &[(Arc<Place>, Reach)]) {
+        let scene = |(place, reach): &(Arc<Place>, Reach)| Scene {
+            place: Arc::clone(place),
+            reach: reach.clone(),
+            before: None,
+        };
+        let mut entering =
+            Active { scenes: reaches.iter().map(scene).collect(), overlaps: Vec::new() };
+        let mut active = self.active();
+        for (other, running) in active.iter_mut() {
+            if running.touches(&entering) {
+                running.overlaps.push(call.clone());
+                entering.overlaps.push(other.clone());
+            }
+        }
+        active.insert(call.clone(), entering);
+    }
+
+    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, Active>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look_before(&self, effect: &EffectAhead) -> Result<(), SnapshotError> {
+        let reaches = self.reaches(effect);
+        if reaches.is_empty() {
+            return Ok(());
+        }
+        self.enter(&effect.call_id, &reaches);
+        for (index, (place, reach)) in reaches.iter().enumerate() {
+            let look = place.look(reach).await;
+            if let (Reach::Everything, Ok(look)) = (reach, &look) {
+                // Commands take long and are killed; what they did until then can be found with this.
+                let mut note = self.note(&effect.call_id, place, NOT_OVER.to_owned());
+                note.before = Some(look.tree.to_string());
+                self.journal.note_snapshot(note).await.map_err(failed)?;
+            }
+            if let Some(active) = self.active().get_mut(&effect.call_id)
+                && let Some(scene) = active.scenes.get_mut(index)
+            {
+                scene.before = Some(look);
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_after(&self, call: &CallId) -> Result<(), SnapshotError> {
+        let reaches: Vec<(Arc<Place>, Reach)> = match self.active().get(call) {
+            Some(active) => active.scenes.iter().map(Scene::reach).collect(),
+            None => return Ok(()),
+        };
+        // Whoever waits for this may give up.
+        let leaving = Leaving { snapshots: self, call };
+        let mut looks = Vec::with_capacity(reaches.len());
+        for (place, reach) in &reaches {
+            looks.push(place.look(reach).await);
+        }
+        // What begins from now on cannot show in these looks.
+        let left = self.active().remove(call);
+        drop(leaving);
+        let Some(Active { scenes, overlaps }) = left else { return Ok(()) };
+        for (scene, after) in scenes.into_iter().zip(looks) {
+            let before = scene.before.unwrap_or_else(|| Err("there was no time for it".to_owned()));
+            // A look at single files says something only beside a second one.
+            let is_kept = after.is_ok() || scene.reach == Reach::Everything;
+            let mut remarks = Vec::new();
+            remarks.extend(before.as_ref().err().map(|why| unknown("before", why)));
+            remarks.extend(after.as_ref().err().map(|why| unknown("after", why)));
+            remarks.extend(overlapping(&overlaps));
+            let note = SnapshotNote {
+                before: before.as_ref().ok().filter(|_| is_kept).map(|look| look.tree.to_string()),
+                after: after.as_ref().ok().map(|look| look.tree.to_string()),
+                note: (!remarks.is_empty()).then(|| remarks.join("; ")),
+                ..self.note(call, &scene.place, String::new())
+            };
+            self.journal.note_snapshot(note).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn note(&self, call: &CallId, place: &Place, note: String) -> SnapshotNote {
+        SnapshotNote {
+            call: call.clone(),
+            root: place.root().to_string_lossy().into_owned(),
+            before: None,
+            after: None,
+            note: Some(note),
+            taken_at_ms: self.clock.now_ms(),
+        }
+    }
+}
+
+impl Snapshots for WorkspaceSnapshots {
+    fn before_effect<'a>(
+        &'a self,
+        effect: &'a EffectAhead,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        Box::pin(self.look_before(effect))
+    }
+
+    fn durability_snapshot<'a>(
+        &'a self,
+        _tool: &'a str,
+        call_id: &'a CallId,
+    ) -> BoxFuture<'a, Result<(), SnapshotError>> {
+        Box::pin(self.look_after(call_id))
+    }
+
+    fn not_executed(&self, call_id: &CallId) {
+        self.active().remove(call_id);
+    }
+
+    fn finish(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            for place in &self.places {
+                place.sync().await;
+            }
+        })
+    }
+}
+
+impl Active {
+    fn touches(&self, other: &Active) -> bool {
+        self.scenes.iter().any(|ours| {
+            let is_same = |theirs: &&Scene| Arc::ptr_eq(&ours.place, &theirs.place);
+            other.scenes.iter().filter(is_same).any(|theirs| ours.reach.touches(&theirs.reach))
+        })
+    }
+}
+
+impl Scene {
+    fn reach(&self) -> (Arc<Place>, Reach) {
+        (Arc::clone(&self.place), self.reach.clone())
+    }
+}
+
+fn unknown(when: &str, why: &str) -> String {
+    format!("the state {when} it is not known: {why}")
+}
+
+/// Says which calls ran at the same time, so that what one did may be taken for what the other did.
+fn overlapping(calls: &[CallId]) -> Option<String> {
+    let (named, more) = calls.split_at(calls.len().min(OVERLAPS_NAMED_MAX));
+    let names: Vec<String> = named.iter().map(CallId::to_string).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    (!calls.is_empty()).then(|| format!("overlaps with {}{more}", names.join(", ")))
+}
+
+fn failed(err: haft_journal::JournalError) -> SnapshotError {
+    SnapshotError::new(err.to_string())
+}

@@ -1,0 +1,109 @@
+//! What journaling costs, beside the least that the same database can do: one call at a time, many, late in a long run, and
+//! when a run is started over. An example program of the runtime does the measuring in one process.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::Bench;
+use super::report::{Section, Target, time_table};
+use super::samples::Samples;
+use super::turns::{Case, Figure, Row};
+use crate::process::capture;
+
+const ROUNDS: usize = 400;
+/// Calls of a long run.
+const ROWS: usize = 100_000;
+const QUICK_ROWS: usize = 5_000;
+/// What two commits of the journal may take beside two bare ones.
+const ALONE_RATIO: f64 = 1.3;
+/// Seven tenths of the rate of shared bare commits, as the time that a call takes.
+const SHARED_RATIO: f64 = 1.0 / 0.7;
+/// How much slower a call may get in a long run.
+const LONG_RATIO: f64 = 1.2;
+const RESUME_MS_MAX: u64 = 1_000;
+
+const ABOUT: &str = "\
+An intent and an outcome of a `once` call, both on disk before anybody goes on. *Bare commits* are the same database with one table, \
+two columns and no index; with many in flight, as many rows share each of their commits. Times are those of one call.";
+
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+    let dir = bench.make_dir("journal")?;
+    let rows = if bench.rounds(ROUNDS) < ROUNDS { QUICK_ROWS } else { ROWS };
+    let mut program = Command::new(bench.peers.journal_program());
+    program.arg(&dir).args([bench.rounds(ROUNDS), rows].map(|number| number.to_string()));
+    let printed = capture(&mut program).context("the measuring program failed")?;
+    let cases = cases(&printed)?;
+    let targets = cases.iter().filter_map(target).collect();
+    Ok(Section {
+        title: "The journal".to_owned(),
+        about: ABOUT.to_owned(),
+        tables: vec![time_table(&cases)],
+        notes: vec![format!("The long run has {rows} calls.")],
+        targets,
+    })
+}
+
+/// What the entrants of a case took, in the order in which they first came.
+type Entrants = Vec<(String, Samples<Duration>)>;
+
+/// Puts the samples of each case and entrant together, in the order in which they come.
+pub(super) fn cases(printed: &str) -> anyhow::Result<Vec<Case>> {
+    let mut cases: Vec<(String, Entrants)> = Vec::new();
+    for line in printed.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [case, entrant, nanoseconds] = fields.as_slice() else {
+            anyhow::bail!("{line:?} is no sample");
+        };
+        let nanoseconds = nanoseconds.parse().with_context(|| format!("{line:?} is no sample"))?;
+        let rows = entry(&mut cases, case);
+        entry(rows, entrant).push(Duration::from_nanos(nanoseconds));
+    }
+    let row = |(name, samples)| Row { name, figure: Figure::Measured(samples) };
+    let case =
+        |(name, rows): (String, Entrants)| Case { name, rows: rows.into_iter().map(row).collect() };
+    Ok(cases.into_iter().map(case).collect())
+}
+
+fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
+    let index = entries.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        entries.push((name.to_owned(), T::default()));
+        entries.len() - 1
+    });
+    &mut entries[index].1
+}
+
+fn target(case: &Case) -> Option<Target> {
+    match case.name.as_str() {
+        "one in flight" => Some(Target::ratio("journal", case, "two bare commits", ALONE_RATIO)),
+        name if name.starts_with("128 in flight") => {
+            Some(Target::ratio("journal", case, "shared bare commits", SHARED_RATIO))
+        }
+        "a call of a long run" => {
+            Some(Target::ratio("after many", case, "after few calls", LONG_RATIO))
+        }
+        "resume of 10,000 rows" => {
+            let found = case.rows.first()?.figure.median()?.as_millis();
+            let found = u64::try_from(found).unwrap_or(u64::MAX);
+            Some(Target::number("resume of 10,000 rows", "ms", found, RESUME_MS_MAX))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_put_together() {
+        let cases = cases("a\tx\t1\na\ty\t5\nb\tx\t9\na\tx\t3\na\tx\t2\n").unwrap();
+        let names: Vec<_> =
+            cases.iter().map(|case| (case.name.as_str(), case.rows.len())).collect();
+        assert_eq!(names, [("a", 2), ("b", 1)]);
+        assert_eq!(cases[0].median("x"), Some(Duration::from_nanos(2)));
+        assert!(super::cases("a\tx\n").is_err());
+        assert!(super::cases("a\tx\ty\n").is_err());
+    }
+}
