@@ -99,7 +99,7 @@ fn runtime_on(
         sidecars: state.sessions(),
         clock: Arc::new(SystemClock),
         owner: owner::this_process(SystemClock.now_ms())?,
-        is_gone: Arc::new(owner::is_gone),
+        is_gone: Arc::new(owner::find_out),
         snapshots,
         on_repeat: settings.durability.on_repeat,
         settings: record::of(settings),

@@ -38,16 +38,21 @@ pub(crate) fn this_process(now_ms: u64) -> Result<Owner, CommandError> {
 
 /// Returns whether a process is gone for certain.
 pub(crate) fn is_gone(owner: &Owner) -> bool {
-    let Some(theirs) = parse(&owner.id) else { return false };
-    let Some(ours) = identity(std::process::id()) else { return false };
+    find_out(owner) == Some(true)
+}
+
+/// Returns whether a process is gone, `None` where that cannot be known from here.
+pub(crate) fn find_out(owner: &Owner) -> Option<bool> {
+    let theirs = parse(&owner.id)?;
+    let ours = identity(std::process::id())?;
     if theirs.host != ours.host {
-        return false;
+        return None;
     }
     if theirs.boot != ours.boot {
-        return true;
+        return Some(true);
     }
     // A process of another namespace cannot be seen from here.
-    theirs.namespace == ours.namespace && began(theirs.pid) != Some(theirs.began)
+    (theirs.namespace == ours.namespace).then(|| began(theirs.pid) != Some(theirs.began))
 }
 
 fn identity(pid: u32) -> Option<Identity> {
@@ -106,7 +111,7 @@ mod tests {
     #[test]
     fn a_process_is_gone_when_it_has_ended_or_its_number_is_somebody_elses() {
         let this = this_process(7).unwrap();
-        assert!(!is_gone(&this), "{this:?}");
+        assert_eq!(find_out(&this), Some(false), "{this:?}");
         let ours = parse(&this.id).unwrap();
 
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
@@ -132,10 +137,10 @@ mod tests {
         let elsewhere = Identity { host: "elsewhere".to_owned(), pid: u32::MAX, ..ours.clone() };
         let walled_off = Identity { namespace: "pid:[1]".to_owned(), pid: u32::MAX, ..ours };
         for identity in [elsewhere, walled_off] {
-            assert!(!is_gone(&owner_of(&identity)), "{identity:?}");
+            assert_eq!(find_out(&owner_of(&identity)), None, "{identity:?}");
         }
         for id in ["", "x", "a b c d e f"] {
-            assert!(!is_gone(&Owner { id: id.to_owned(), place: String::new() }));
+            assert_eq!(find_out(&Owner { id: id.to_owned(), place: String::new() }), None);
         }
     }
 }

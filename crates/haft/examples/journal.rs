@@ -186,7 +186,7 @@ fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failu
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),
         owner: owner(),
-        is_gone: Arc::new(|_| false),
+        is_gone: Arc::new(|_| None),
         snapshots: None,
         on_repeat: OnRepeat::Warn,
         settings: "{}".to_owned(),

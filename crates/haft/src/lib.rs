@@ -38,7 +38,7 @@ pub use call::{Call, Place};
 pub use explain::{AccessExplanation, Explanation};
 pub use recover::Recovered;
 pub use run::{Divergence, Resume, RetryWarning, Run, RunError};
-pub use runtime::{Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts};
+pub use runtime::{IsGone, Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts};
 pub use sandbox::{Confine, ReadablePlaces, Sandbox};
 pub use session::{Session, SessionOptions};
 

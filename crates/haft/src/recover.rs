@@ -35,7 +35,10 @@ pub(crate) async fn recover(shared: &Shared) -> Result<Recovered, JournalError> 
     let mut recovered = Recovered::default();
     let now_ms = shared.parts.clock.now_ms();
     for holder in shared.parts.journal.holders().await? {
-        let is_over = holder.is_over(now_ms) || (shared.parts.is_gone)(&holder.owner);
+        // One that lives and was only not heard of, on a machine that slept for one, keeps its runs until somebody
+        // wants them.
+        let known = (shared.parts.is_gone)(&holder.owner);
+        let is_over = known.unwrap_or_else(|| holder.is_over(now_ms));
         if holder.owner.id != shared.parts.owner.id && is_over {
             let of_run = abandon(shared, holder).await?;
             recovered.in_doubt.extend(of_run.in_doubt);

@@ -65,8 +65,8 @@ pub struct RuntimeParts {
     pub clock: Arc<dyn Clock>,
     /// This process, as other processes find it in the journal.
     pub owner: Owner,
-    /// Says of another process that it is gone for certain; whoever cannot know says no.
-    pub is_gone: Arc<dyn Fn(&Owner) -> bool + Send + Sync>,
+    /// Says of another process whether it is gone; nothing where that cannot be known, and then its time has to run out.
+    pub is_gone: Arc<IsGone>,
     /// Sees every effect before and after; without one, nothing is recorded by which effects could be shown or undone.
     pub snapshots: Option<Arc<dyn Snapshots>>,
     /// What is done about a `once` call that an earlier attempt made as well.
@@ -86,6 +86,9 @@ pub enum OnRepeat {
     /// The earlier answer is the answer.
     Recall,
 }
+
+/// Says of a process whether it is gone, `None` where that cannot be known.
+pub type IsGone = dyn Fn(&Owner) -> Option<bool> + Send + Sync;
 
 /// Bounds of every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -214,7 +214,7 @@ fn runtime(
         sidecars: state.sessions(),
         clock,
         owner: owner::this_process(SystemClock.now_ms())?,
-        is_gone: Arc::new(owner::is_gone),
+        is_gone: Arc::new(owner::find_out),
         snapshots: Some(Arc::new(snapshots)),
         on_repeat: OnRepeat::default(),
         settings: "{}".to_owned(),

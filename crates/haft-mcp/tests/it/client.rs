@@ -170,7 +170,7 @@ fn runtime(
         sidecars: place.path().join("sidecars"),
         clock: Arc::new(SystemClock),
         owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
-        is_gone: Arc::new(|_| false),
+        is_gone: Arc::new(|_| None),
         snapshots: None,
         on_repeat: haft::OnRepeat::Warn,
         settings: "{}".to_owned(),

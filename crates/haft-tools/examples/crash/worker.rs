@@ -134,7 +134,7 @@ fn runtime(
         owner: Owner { id: life.to_string(), place: format!("life {life}") },
         // There is one process at a time, and the driver starts none before the one before is gone.
         is_gone: Arc::new(move |owner: &Owner| {
-            owner.id.parse().is_ok_and(|other: u64| other < life)
+            owner.id.parse().ok().map(|other: u64| other < life)
         }),
         snapshots: snapshots::of_world(world, orders.seed, (&roots, journal, points)),
         on_repeat: OnRepeat::default(),

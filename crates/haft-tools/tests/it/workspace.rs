@@ -59,7 +59,7 @@ impl Workspace {
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),
             owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
-            is_gone: Arc::new(|_| false),
+            is_gone: Arc::new(|_| None),
             snapshots: None,
             on_repeat: haft::OnRepeat::Warn,
             settings: "{}".to_owned(),

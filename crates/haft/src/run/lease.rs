@@ -52,7 +52,9 @@ impl Attempts {
 async fn take(shared: &Shared, run: NewRun) -> Result<Lease, JournalError> {
     let journal = &shared.parts.journal;
     match journal.open_run(run.clone(), shared.claim()).await {
-        Err(JournalError::Held { holder }) if (shared.parts.is_gone)(&holder.owner) => {
+        Err(JournalError::Held { holder })
+            if (shared.parts.is_gone)(&holder.owner) == Some(true) =>
+        {
             recover::abandon(shared, *holder).await?;
             journal.open_run(run, shared.claim()).await
         }

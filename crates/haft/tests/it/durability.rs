@@ -9,7 +9,7 @@ use haft_contract::{
     Access, Cx, Effect, Envelope, ErrorCode, FileChange, Metadata, Precondition, Probed,
     RequirementSet, RunId, Tool, ToolError,
 };
-use haft_journal::{Journal, JournalError, SettledBy, Settlement, Verdict};
+use haft_journal::{Claim, Journal, JournalError, NewRun, Owner, SettledBy, Settlement, Verdict};
 use serde_json::{Value, json};
 
 use crate::faulty::{FaultyJournal, Step};
@@ -457,4 +457,26 @@ async fn a_named_call_that_is_executed_again_keeps_its_key() {
     let [first, second, again] = keys.as_slice() else { panic!("{keys:?}") };
     assert_eq!(second, again);
     assert_ne!(first, again);
+}
+
+#[tokio::test]
+async fn a_process_that_was_not_heard_of_keeps_its_runs_if_it_is_seen_to_live() {
+    let world = World::new();
+    for owner in ["alive", "dead", "elsewhere"] {
+        let new = NewRun {
+            id: RunId::parse(owner).unwrap(),
+            front_end: "test".to_owned(),
+            root: "/project".to_owned(),
+            started_at_ms: 1,
+            version: "0".to_owned(),
+            settings: "{}".to_owned(),
+        };
+        let owner = Owner { id: owner.to_owned(), place: owner.to_owned() };
+        // Its time is long over when the others come.
+        let claim = Claim { owner, now_ms: 1, lasts_ms: 1 };
+        world.journal.open_run(new, claim).await.unwrap();
+    }
+    world.process("second").await.runtime.recover().await.unwrap();
+    let holders = world.journal.holders().await.unwrap();
+    assert_eq!(holders.iter().map(|holder| holder.run.as_str()).collect::<Vec<_>>(), ["alive"]);
 }

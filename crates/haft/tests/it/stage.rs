@@ -126,7 +126,12 @@ impl Stage {
             clock: Arc::new(StoppedClock),
             owner: Owner { id: setting.owner.to_owned(), place: format!("test {}", setting.owner) },
             // Only processes that are called so are known to be gone.
-            is_gone: Arc::new(|owner: &Owner| owner.id.starts_with("dead")),
+            // One more is known to live; of the others nobody knows.
+            is_gone: Arc::new(|owner: &Owner| match owner.id.as_str() {
+                id if id.starts_with("dead") => Some(true),
+                "alive" => Some(false),
+                _ => None,
+            }),
             snapshots: setting.snapshots,
             on_repeat: setting.on_repeat,
             settings: "{}".to_owned(),

@@ -12,7 +12,9 @@ pub(super) async fn abandon(
 ) -> Result<(), JournalError> {
     let now_ms = SystemClock.now_ms();
     for holder in journal.holders().await?.into_iter().filter(is_meant) {
-        if owner::is_gone(&holder.owner) || holder.is_over(now_ms) {
+        // As at every start of haft: one that is seen to live keeps what it has.
+        let known = owner::find_out(&holder.owner);
+        if known.unwrap_or_else(|| holder.is_over(now_ms)) {
             journal.abandon(holder).await?;
         }
     }

@@ -258,7 +258,9 @@ fn runtime(world: &Arc<World>, fate: &Arc<Fate>, owner: &str) -> Runtime {
         sidecars: world.directory.path().join("sidecars"),
         clock: Arc::new(WorldClock(Arc::clone(world))),
         owner: Owner { id: owner.to_owned(), place: format!("process {owner}") },
-        is_gone: Arc::new(move |owner: &Owner| gone.gone.lock().unwrap().contains(&owner.id)),
+        is_gone: Arc::new(move |owner: &Owner| {
+            gone.gone.lock().unwrap().contains(&owner.id).then_some(true)
+        }),
         snapshots: None,
         on_repeat: OnRepeat::default(),
         settings: "{}".to_owned(),
