@@ -20,6 +20,7 @@ use crate::command::trust::TrustArgs;
 use crate::command::undo::UndoArgs;
 use crate::network_guard::Guard;
 use crate::output::Color;
+use crate::placement::PlacementArgs;
 use crate::preset::Preset;
 
 /// Run the tools of AI agents
@@ -62,16 +63,18 @@ pub(crate) enum Command {
     /// Serve the tools to an MCP client over standard input and output
     ///
     /// The client starts this command and ends it by closing its input. Both eras of the protocol are spoken, with
-    /// handshake and without. All calls of one connection belong to one run, unless the client names another in
-    /// `_meta` with the key `haft/run`; `haft/node`, `haft/iteration` and `haft/attempt` say where in the run, `haft/call`
-    /// is the client's own name of the call, and `haft/resume` says `replay` to start a run over: what was answered is
-    /// recalled, and what may have happened is not repeated.
+    /// handshake and without. All calls of one connection belong to one run, a new one unless --run names it, or the
+    /// client names another in `_meta` with the key `haft/run`; `haft/node`, `haft/iteration` and `haft/attempt` say where
+    /// in the run, `haft/call` is the client's own name of the call, and `haft/resume` says `replay` to start a run over:
+    /// what was answered is recalled, and what may have happened is not repeated.
     #[command(after_long_help = "\
 Examples:
   haft mcp                          Offer the tools for the working directory
   haft mcp --root ~/src/project     Offer them for another one
-  haft mcp --allow-host crates.io   Let commands reach a host")]
-    Mcp,
+  haft mcp --allow-host crates.io   Let commands reach a host
+  haft mcp --run nightly --attempt 2
+                                    Retry what a run did, with the same keys")]
+    Mcp(PlacementArgs),
     Policy(PolicyArgs),
     Doctor(DoctorArgs),
     Init(InitArgs),

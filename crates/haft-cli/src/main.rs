@@ -19,6 +19,7 @@ mod own_files;
 mod owner;
 mod password;
 mod permission_names;
+mod placement;
 mod places;
 mod preset;
 mod project;
@@ -78,7 +79,7 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
         Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
         Command::Diff(args) => block_on(command::diff::run(args, settings, &State::locate()?)),
         Command::Undo(args) => block_on(command::undo::run(args, settings, &State::locate()?)),
-        Command::Mcp => block_on(command::mcp::run(settings, &State::locate()?)),
+        Command::Mcp(args) => block_on(command::mcp::run(&args, settings, &State::locate()?)),
         Command::Policy(args) => block_on(command::policy::run(args, settings, &State::locate()?)),
         Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
         Command::Init(args) => command::init::run(&args, settings, &State::locate()?),

@@ -5,6 +5,7 @@ mod durability;
 mod problem;
 mod read;
 mod sandbox;
+mod scope;
 mod snapshots;
 mod watchdog;
 
@@ -29,6 +30,7 @@ pub(crate) use sandbox::{
     SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
     SandboxSection,
 };
+pub(crate) use scope::ScopeSection;
 pub(crate) use snapshots::{
     SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX, SNAPSHOT_IGNORED_BYTES_MAX, SnapshotsSection,
 };
@@ -54,6 +56,7 @@ pub(crate) struct Manifest {
     pub(crate) requires: RequirementSet,
     pub(crate) limits: ManifestLimits,
     pub(crate) durability: DurabilitySection,
+    pub(crate) scope: ScopeSection,
     pub(crate) allow_network: Option<bool>,
     pub(crate) network_guard: Option<Guard>,
     pub(crate) sandbox: SandboxSection,

@@ -14,7 +14,7 @@ use crate::cli::SettingArgs;
 use crate::error::CommandError;
 use crate::journal_place::JournalPlace;
 use crate::manifest::{
-    DurabilitySection, Examples, FILE_NAME, Manifest, ManifestFile, SandboxSection,
+    DurabilitySection, Examples, FILE_NAME, Manifest, ManifestFile, SandboxSection, ScopeSection,
     SnapshotsSection, WatchdogEntry,
 };
 use crate::output;
@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) allow_network: bool,
     /// What is refused by name while commands have no network.
     pub(crate) network_guard: NetworkGuard,
+    /// Where calls belong that do not say so.
+    pub(crate) scope: ScopeSection,
     /// Where calls are recorded, and for how long.
     pub(crate) durability: Durability,
     /// How commands are confined.
@@ -152,6 +154,7 @@ pub(crate) fn resolve_with(
         limits: limits(args, manifest.limits.output_bytes, manifest.limits.timeout_ms),
         allow_network: args.allow_network.or(manifest.allow_network).unwrap_or(false),
         network_guard: args.network_guard.or(manifest.network_guard).unwrap_or_default().into(),
+        scope: manifest.scope,
         durability,
         sandbox,
         snapshots: snapshots(args, &manifest.snapshots),

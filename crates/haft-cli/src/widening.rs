@@ -46,6 +46,8 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
         widenings.push(format!("network_guard = {:?}", guard.name()));
     }
     part_durability(&mut narrow, &mut widenings);
+    // Of a run that is named, what it recorded is recalled: also what other workspaces put there.
+    widenings.extend(narrow.scope.take_all());
     widenings.extend(narrow.snapshots.take_all());
     part_sandbox(&mut narrow, &mut widenings);
     part_watchdogs(&mut narrow, &mut widenings);

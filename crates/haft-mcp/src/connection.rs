@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Clock, Run, Runtime, Session};
+use haft::{Clock, Place, Resume, Runtime, Session};
+use haft_contract::RunId;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::{Transport, async_rw::AsyncRwTransport};
@@ -30,7 +31,11 @@ pub struct Server {
     /// The session of this connection.
     pub session: Session,
     /// The run of the calls that name none.
-    pub run: Run,
+    pub run: RunId,
+    /// Where in that run its calls belong unless they say so.
+    pub place: Place,
+    /// How the connection goes on with that run.
+    pub resume: Resume,
     /// Tells how long a client has taken to answer a question.
     pub clock: Arc<dyn Clock>,
     /// Signs what a client carries from a question to its answer: random, and of this server alone.

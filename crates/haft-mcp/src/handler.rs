@@ -25,7 +25,7 @@ use crate::connection::Server;
 use crate::elicit::elicit;
 use crate::instructions::instructions;
 use crate::limits::CACHE_MS;
-use crate::meta::CallMeta;
+use crate::meta::{CallMeta, Usual};
 use crate::outputs::{Outputs, template};
 use crate::panic::caught;
 use crate::passing::{Passing, Step};
@@ -53,6 +53,7 @@ pub(crate) struct Handler {
     runtime: Runtime,
     session: Session,
     runs: Runs,
+    usual: Usual,
     calls: Calls,
     suspended: Arc<Suspended>,
     outputs: Arc<Outputs>,
@@ -69,11 +70,13 @@ struct Request {
 
 impl Handler {
     pub(crate) fn new(server: Server, calls: Calls, suspended: Arc<Suspended>) -> Self {
-        let Server { runtime, session, run, .. } = server;
+        let Server { runtime, session, run, place, resume, .. } = server;
+        let own = session.resume(run, resume);
         Self {
             tools: runtime.registry().contracts().map(mcp_tool).collect(),
             instructions: instructions(&runtime),
-            runs: Runs::new(session.clone(), run),
+            runs: Runs::new(session.clone(), own, resume),
+            usual: Usual { place, resume },
             outputs: Arc::default(),
             runtime,
             session,
@@ -87,7 +90,7 @@ impl Handler {
         mut request: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut meta = CallMeta::parse(&cx.meta)?;
+        let mut meta = CallMeta::parse(&cx.meta, &self.usual)?;
         let _turn = self.calls.turn(&cx.ct).await?;
         let run = self.runs.open(meta.run.take(), meta.resume)?;
         let tool = request.name.clone().into_owned();

@@ -29,22 +29,35 @@ pub(crate) struct CallMeta {
     pub(crate) resume: Resume,
 }
 
+/// Where calls of the connection's own run belong that do not say so.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Usual {
+    pub(crate) place: Place,
+    pub(crate) resume: Resume,
+}
+
 impl CallMeta {
-    /// Returns what `meta` says; an error names the key, what was expected and what was found.
-    pub(crate) fn parse(meta: &JsonObject) -> Result<Self, ErrorData> {
+    /// Returns what `meta` says, and for calls of the connection's own run what `usual` says where it is silent; an error
+    /// names the key, what was expected and what was found.
+    pub(crate) fn parse(meta: &JsonObject, usual: &Usual) -> Result<Self, ErrorData> {
         if let Some(unknown) = meta.keys().find(|key| key.starts_with(PREFIX) && !is_known(key)) {
             let message = format!("_meta {unknown:?} is not known: expected {}", KNOWN.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         }
         let run = text(meta, RUN)?.map(RunId::parse).transpose().map_err(|err| scope(RUN, &err))?;
-        let usual = Place::default();
+        let elsewhere = Usual::default();
+        let Usual { place: usual, resume: usually } =
+            if run.is_none() { usual } else { &elsewhere };
         let place = Place {
-            node: text(meta, NODE)?.map(check_node).transpose()?.unwrap_or(usual.node),
+            node: text(meta, NODE)?
+                .map(check_node)
+                .transpose()?
+                .unwrap_or_else(|| usual.node.clone()),
             iteration: count(meta, ITERATION, 0)?.unwrap_or(usual.iteration),
             attempt: count(meta, ATTEMPT, 1)?.unwrap_or(usual.attempt),
         };
         let driver_call_id = text(meta, CALL)?.map(check_call_id).transpose()?;
-        let resume = text(meta, RESUME)?.map(resume).transpose()?.unwrap_or_default();
+        let resume = text(meta, RESUME)?.map(resume).transpose()?.unwrap_or(*usually);
         Ok(Self { run, place, driver_call_id, resume })
     }
 }

@@ -13,20 +13,22 @@ use crate::limits::RUNS_MAX;
 pub(crate) struct Runs {
     session: Session,
     own: Run,
+    own_resume: Resume,
     // Written by the first call that names a run, read by every call that names one; the lock is held for a look-up.
     named: Mutex<HashMap<(RunId, Resume), Run>>,
 }
 
 impl Runs {
-    pub(crate) fn new(session: Session, own: Run) -> Self {
-        Self { session, own, named: Mutex::default() }
+    /// `own_resume` is how the connection goes on with its own run.
+    pub(crate) fn new(session: Session, own: Run, own_resume: Resume) -> Self {
+        Self { session, own, own_resume, named: Mutex::default() }
     }
 
     /// Returns the run of that name, or the connection's own. A connection that starts a run over does so once: all its
     /// calls that say so are of one pass.
     pub(crate) fn open(&self, id: Option<RunId>, resume: Resume) -> Result<Run, ErrorData> {
         let id = id.unwrap_or_else(|| self.own.id().clone());
-        if id == *self.own.id() && resume == Resume::Continue {
+        if id == *self.own.id() && resume == self.own_resume {
             return Ok(self.own.clone());
         }
         let key = (id, resume);

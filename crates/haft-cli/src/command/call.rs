@@ -3,15 +3,16 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use haft::{Asker, Call, Clock as _, Place, Resume, Run, RunError, Runtime, SystemClock};
-use haft_contract::{Envelope, ErrorCode, RunId, Scope};
+use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{CallOrder, CallQuery, CallRow, JournalError, Status as RowStatus};
 
 use crate::ask::TerminalAsker;
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::password::without_passwords;
+use crate::placement::{Placement, PlacementArgs};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, input, output, quote, settings, signals};
@@ -43,48 +44,14 @@ pub(crate) struct CallArgs {
     /// Ask nobody, also on a terminal: what a rule wants asked is refused
     #[arg(long)]
     headless: bool,
-    /// Run that the call belongs to; a new one unless given
-    #[arg(long)]
-    run: Option<String>,
-    /// Task inside the run
-    #[arg(long, default_value = Scope::NODE_DEFAULT)]
-    node: String,
-    /// Loop index of the task, from 0
-    #[arg(long, default_value_t = 0)]
-    iteration: u32,
-    /// Retry number of the task, from 1
-    ///
-    /// Keys stay the same in every attempt. Where earlier attempts called tools whose effect is not safe to repeat, that
-    /// is said before the call is made.
-    #[arg(long, default_value_t = 1)]
-    attempt: u32,
     /// Name of the call by which it is known when it comes again
     ///
     /// A call of this name that was made before in this attempt is answered from the record. One with another tool or
     /// input is refused.
     #[arg(long, value_name = "ID")]
     call: Option<String>,
-    /// How to go on with an attempt that was begun before
-    #[arg(long, value_enum, value_name = "HOW", requires = "run", default_value_t = ResumeName::Continue)]
-    resume: ResumeName,
-}
-
-/// How to go on with an attempt, as it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ResumeName {
-    /// After what was called so far: this call is a new one
-    Continue,
-    /// From its start: a call that was made before is answered from the record, and what is in doubt is not repeated
-    Replay,
-}
-
-impl From<ResumeName> for Resume {
-    fn from(name: ResumeName) -> Self {
-        match name {
-            ResumeName::Continue => Self::Continue,
-            ResumeName::Replay => Self::Replay,
-        }
-    }
+    #[command(flatten)]
+    placement: PlacementArgs,
 }
 
 /// Runs the command.
@@ -94,17 +61,13 @@ pub(crate) async fn run(
     state: &State,
 ) -> Result<Status, CommandError> {
     let input = input::read(&args.tool, &args.input)?;
-    let run_id = match &args.run {
-        Some(run) => RunId::parse(run).map_err(CommandError::usage)?,
-        None => compose::new_run()?,
-    };
     let settings = settings::resolve(setting_args, state)?;
+    let Placement { run: run_id, place, resume } = args.placement.placement(&settings.scope)?;
     let runtime = compose::runtime(&settings, state).await?;
     compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "cli")?;
-    let place = Place { node: args.node.clone(), iteration: args.iteration, attempt: args.attempt };
-    let run = session.resume(run_id, args.resume.into());
-    if args.resume == ResumeName::Continue {
+    let run = session.resume(run_id, resume);
+    if resume == Resume::Continue {
         // What starts over repeats nothing.
         warn_of_retry(&run, &place).await?;
     }
@@ -124,7 +87,7 @@ pub(crate) async fn run(
         Ok(envelope) => envelope,
         Err(err) => return Err(unrecorded(&runtime, run.id(), begun_ms, err).await),
     };
-    print(&args, &envelope, setting_args.json)?;
+    print(&args, run.id(), &envelope, setting_args.json)?;
     Ok(Status::of_envelope(&envelope))
 }
 
@@ -181,14 +144,19 @@ fn asker(args: &CallArgs, settings: &Settings) -> Option<Arc<dyn Asker>> {
     TerminalAsker::new(&settings.project).map(|asker| Arc::new(asker) as Arc<dyn Asker>)
 }
 
-fn print(args: &CallArgs, envelope: &Envelope, json: bool) -> Result<(), CommandError> {
+fn print(
+    args: &CallArgs,
+    run: &RunId,
+    envelope: &Envelope,
+    json: bool,
+) -> Result<(), CommandError> {
     if json {
         return output::json(envelope);
     }
     match envelope {
         Envelope::Output { .. } => output::data(&envelope.text())?,
         Envelope::Error { error_text, .. } => {
-            output::error(error_text, hint(args, envelope).as_deref());
+            output::error(error_text, hint(args, run, envelope).as_deref());
         }
     }
     if std::io::stdout().is_terminal() {
@@ -198,7 +166,7 @@ fn print(args: &CallArgs, envelope: &Envelope, json: bool) -> Result<(), Command
 }
 
 /// Returns a command that gets further than this call did.
-fn hint(args: &CallArgs, envelope: &Envelope) -> Option<String> {
+fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
     let tool = quote::shell(&args.tool);
     match envelope.code()? {
         ErrorCode::ToolNotFound => Some("haft tools list".to_owned()),
@@ -213,7 +181,7 @@ fn hint(args: &CallArgs, envelope: &Envelope) -> Option<String> {
                 |host| again(&format!("--allow-host {}", quote::shell(&host))),
             ))
         }
-        ErrorCode::InDoubt => args.run.as_ref().map(|run| format!("haft runs show {run}")),
+        ErrorCode::InDoubt => Some(format!("haft runs show {run}")),
         _ => None,
     }
 }

@@ -9,18 +9,23 @@ use haft_mcp::{Server, serve_stdio};
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::placement::{Placement, PlacementArgs};
 use crate::state::State;
 use crate::{compose, id, output, settings, signals};
 
 /// Runs the command.
-pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
+pub(crate) async fn run(
+    args: &PlacementArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
+    let Placement { run, place, resume } = args.placement(&settings.scope)?;
     let runtime = compose::runtime(&settings, state).await?;
     compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "mcp")?;
     // A later connection may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
-    let run = session.run(compose::new_run()?);
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {
         output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");
@@ -29,6 +34,8 @@ pub(crate) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Sta
         runtime: runtime.clone(),
         session,
         run,
+        place,
+        resume,
         clock: Arc::new(SystemClock),
         state_key: id::random_bytes()?,
     };

@@ -12,8 +12,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 use super::{
-    DurabilitySection, Manifest, ManifestLimits, ProjectText, SandboxSection, SnapshotsSection,
-    WATCHDOGS_MAX, WatchdogEntry,
+    DurabilitySection, Manifest, ManifestLimits, ProjectText, SandboxSection, ScopeSection,
+    SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry,
 };
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
@@ -33,6 +33,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "root",
             "roots",
             "sandbox",
+            "scope",
             "snapshots",
             "tools",
             "watchdogs",
@@ -60,6 +61,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "unprotect",
         ],
     ),
+    ("scope", &["attempt", "iteration", "node", "run"]),
     ("snapshots", &["enabled", "exclude", "file_bytes", "files", "ignored_bytes", "ignored_files"]),
     ("watchdogs", &["program", "timeout_ms"]),
 ];
@@ -145,6 +147,7 @@ impl Reader {
                     manifest.roots = roots.into_iter().filter_map(|root| self.path(root)).collect();
                 }
                 "sandbox" => manifest.sandbox = self.sandbox(value),
+                "scope" => manifest.scope = self.scope(value),
                 "snapshots" => manifest.snapshots = self.snapshots(value),
                 "tools" => {
                     let tools = self.list(value);
@@ -204,6 +207,16 @@ impl Reader {
     fn sandbox(&mut self, value: Value<'_>) -> SandboxSection {
         let Some(section) = self.one::<SandboxSection>(value.clone()) else {
             return SandboxSection::default();
+        };
+        let problems = section.problems().into_iter();
+        self.problems
+            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+        section
+    }
+
+    fn scope(&mut self, value: Value<'_>) -> ScopeSection {
+        let Some(section) = self.one::<ScopeSection>(value.clone()) else {
+            return ScopeSection::default();
         };
         let problems = section.problems().into_iter();
         self.problems

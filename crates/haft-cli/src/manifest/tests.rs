@@ -30,6 +30,7 @@ tools = ["read", "shop.order"]
 allow_network = true
 limits = { output_bytes = 1, timeout_ms = 2 }
 durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 0 }
+scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
 [requires.fs]
 read = ["{user-data}/notes/**"]
 [[permissions]]
@@ -98,6 +99,20 @@ match = ["git status --short"]
                     0,
                 ),
             },
+            scope: ScopeSection {
+                run: Some(
+                    "nightly",
+                ),
+                node: Some(
+                    "build",
+                ),
+                iteration: Some(
+                    0,
+                ),
+                attempt: Some(
+                    1,
+                ),
+            },
             allow_network: Some(
                 true,
             ),
@@ -162,7 +177,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of allow_network, durability, limits, network_guard, permissions, preset, profile, reference_watchdog, requires, root, roots, sandbox, snapshots, tools, watchdogs
+            haft.toml:3:1: unknown key "colour": expected one of allow_network, durability, limits, network_guard, permissions, preset, profile, reference_watchdog, requires, root, roots, sandbox, scope, snapshots, tools, watchdogs
               |
             3 | colour = "red"
               | ^^^^^^

@@ -53,6 +53,8 @@ fn what_widens_is_named_and_taken_out() {
         "durability.journal = \"postgres://a:secret@b/c\"",
         &["durability.journal = \"postgres://a:***@b/c\""],
     );
+    check("scope.run = \"nightly\"", &["scope.run = \"nightly\""]);
+    check("scope.attempt = 2", &["scope.attempt = 2"]);
     check("durability.keep_days = 1", &["durability.keep_days = 1"]);
     check("durability.keep_bytes = 1", &["durability.keep_bytes = 1"]);
     check("reference_watchdog = false", &["reference_watchdog = false"]);

@@ -347,15 +347,12 @@ fn a_call_of_the_same_name_is_recalled_and_another_one_refused() {
     world.check(
         &["call", "--resume", "replay", "bash", QUICK],
         &expect![[r#"
-        --- stderr
-        error: the following required arguments were not provided:
-          --run <RUN>
+            --- stderr
+            error: --resume replay starts a run over, and no run is named: give --run
 
-        Usage: haft call --run <RUN> --resume <HOW> <TOOL> <INPUT>
-
-        For more information, try '--help'.
-        --- status 2
-    "#]],
+            hint: haft runs list
+            --- status 2
+        "#]],
     );
 }
 

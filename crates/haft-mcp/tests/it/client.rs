@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Clock, Limits, Registry, Roots, Runtime, RuntimeParts, SessionOptions, SystemClock};
+use haft::{
+    Clock, Limits, Place, Registry, Resume, Roots, Runtime, RuntimeParts, SessionOptions,
+    SystemClock,
+};
 use haft_contract::{RequirementSet, RunId, Tool, Variables};
 use haft_journal::{Journal, MemoryJournal, Owner};
 use haft_mcp::{STATE_KEY_BYTES, ServeError, Server, serve};
@@ -47,11 +50,19 @@ impl Client {
         let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
         let runtime = runtime(&place, tools, rules, Arc::clone(&journal));
         let session = runtime.session(SessionOptions::headless("session", "mcp")).unwrap();
-        let run = session.run(RunId::parse("own").unwrap());
+        let run = RunId::parse("own").unwrap();
         let (input, server_input) = tokio::io::duplex(STREAM_BYTES);
         let (server_output, output) = tokio::io::duplex(STREAM_BYTES);
         let shutdown = CancellationToken::new();
-        let server = Server { runtime, session, run, clock, state_key: [7; STATE_KEY_BYTES] };
+        let server = Server {
+            runtime,
+            session,
+            run,
+            place: Place::default(),
+            resume: Resume::Continue,
+            clock,
+            state_key: [7; STATE_KEY_BYTES],
+        };
         let served = tokio::spawn(serve(server, server_input, server_output, shutdown.clone()));
         let output = BufReader::new(output).lines();
         let input = Some(input);

@@ -91,6 +91,40 @@ fn the_first_repeated_effect_of_a_retry_is_held_back_once() {
 }
 
 #[test]
+fn a_client_that_names_nothing_is_placed_by_whoever_starts_the_server() {
+    let place = Place::new();
+    let order = json!({"cmd": "echo ordered >> orders"});
+    let mut server = Server::start_legacy(&place, &["--run", "nightly", "--node", "build"]);
+    let first = call(&mut server, "bash", order.clone(), json!({}));
+    assert_eq!(line(&first), "nightly/build/0/1/1 ");
+    // What the client says comes first, and of another run nothing is presumed.
+    let elsewhere = call(&mut server, "todo", json!({"todos": []}), json!({"haft/node": "test"}));
+    assert_eq!(elsewhere["_meta"]["haft/call"], "nightly/test/0/1/1");
+    let elsewhere = call(&mut server, "todo", json!({"todos": []}), json!({"haft/run": "other"}));
+    assert_eq!(elsewhere["_meta"]["haft/call"], "other/main/0/1/1");
+    server.end();
+
+    let again = ["--run", "nightly", "--node", "build", "--resume", "replay"];
+    let mut server = Server::start_legacy(&place, &again);
+    let recalled = call(&mut server, "bash", order.clone(), json!({}));
+    assert_eq!(line(&recalled), "nightly/build/0/1/1 true ");
+    server.end();
+
+    let mut command = place.command(super::driver::haft());
+    command.arg("mcp").envs([
+        ("HAFT_RUN", "nightly"),
+        ("HAFT_NODE", "build"),
+        ("HAFT_ATTEMPT", "2"),
+    ]);
+    let mut server = Server::of_legacy(command);
+    let held_back = call(&mut server, "bash", order, json!({}));
+    assert_eq!(held_back["_meta"]["haft/code"], "IN_DOUBT");
+    assert_eq!(held_back["_meta"]["haft/call"], "nightly/build/0/2/1");
+    server.end();
+    assert_eq!(fs::read_to_string(place.root().join("orders")).unwrap(), "ordered\n");
+}
+
+#[test]
 fn what_was_cut_can_be_read_by_whoever_recalls_it() {
     let place = Place::new();
     let long = json!({"cmd": "seq 1 100000"});

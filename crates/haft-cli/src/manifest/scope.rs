@@ -1,0 +1,52 @@
+//! The table `[scope]` of a manifest: which run calls belong to that do not say so, and where in it. For drivers that
+//! cannot say it themselves, as most MCP clients.
+
+use haft_contract::{RunId, Scope};
+use serde::Deserialize;
+
+/// What the table says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ScopeSection {
+    /// The run.
+    pub(crate) run: Option<String>,
+    /// The task inside the run.
+    pub(crate) node: Option<String>,
+    /// The loop index of the task, from 0.
+    pub(crate) iteration: Option<u32>,
+    /// The retry number of the task, from 1.
+    pub(crate) attempt: Option<u32>,
+}
+
+impl ScopeSection {
+    /// Returns the keys whose values cannot be used, and what is wrong with them.
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        if let Some(Err(err)) = self.run.as_deref().map(RunId::parse) {
+            problems.push(("run", err.to_string()));
+        }
+        // A node name is checked as part of a scope; the other parts only stand there.
+        let with_node = |node: &String| -> Result<Scope, _> {
+            let run = RunId::parse(Scope::NODE_DEFAULT)?;
+            Scope { node: node.clone(), ..Scope::of_run(run) }.checked()
+        };
+        if let Some(Err(err)) = self.node.as_ref().map(with_node) {
+            problems.push(("node", err.to_string()));
+        }
+        if self.attempt == Some(0) {
+            problems.push(("attempt", "attempt: expected a number from 1, found 0".to_owned()));
+        }
+        problems
+    }
+
+    /// Takes everything out, in the words of the manifest.
+    pub(crate) fn take_all(&mut self) -> Vec<String> {
+        let Self { run, node, iteration, attempt } = std::mem::take(self);
+        let names = [("run", run), ("node", node)];
+        let numbers = [("iteration", iteration), ("attempt", attempt)];
+        let names = names.into_iter().filter_map(|(key, name)| Some((key, format!("{:?}", name?))));
+        let numbers =
+            numbers.into_iter().filter_map(|(key, number)| Some((key, number?.to_string())));
+        names.chain(numbers).map(|(key, value)| format!("scope.{key} = {value}")).collect()
+    }
+}
