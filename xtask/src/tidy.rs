@@ -54,7 +54,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges {
         name: "haft-tools",
         dependencies: &["haft-contract", "haft-judge"],
-        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
+        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal", "haft-snapshot"],
     },
     CrateEdges {
         name: "haft-mcp",

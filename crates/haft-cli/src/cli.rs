@@ -43,6 +43,7 @@ Exit status:
   2   the command line, the configuration or the input is not usable
   3   the call was refused
   4   it is not known whether the effect of the call happened
+  5   partly undone: some of what was to be undone stays (haft undo)
   70  haft itself is at fault
 
 Files:

@@ -3,11 +3,14 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use haft::{RegistryError, RootsError, RunError, RuntimeError};
-use haft_contract::{Envelope, ErrorCode};
+use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{Holder, JournalError};
+use serde::Serialize;
 
+use crate::quote;
 use crate::time::rfc3339;
 
 /// The exit statuses of haft. There are no others.
@@ -23,6 +26,8 @@ pub(crate) enum Status {
     Refused,
     /// It is not known whether the effect happened.
     InDoubt,
+    /// Some of what was to be undone stays as it is.
+    Partly,
     /// haft itself is at fault.
     Bug,
 }
@@ -36,6 +41,7 @@ impl Status {
             Self::Usage => 2,
             Self::Refused => 3,
             Self::InDoubt => 4,
+            Self::Partly => 5,
             Self::Bug => 70,
         }
     }
@@ -65,26 +71,84 @@ impl Status {
     }
 }
 
+/// What kind of failure it is, for programs: with --json it is told in these words, which stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// The command line, the configuration or the input is not usable.
+    Usage,
+    /// The work failed in another way.
+    Failed,
+    /// Another process has the run; nothing was executed.
+    Held,
+    /// The run was taken over by another process.
+    Fenced,
+    /// The run was taken up too often without coming further.
+    Stuck,
+    /// The call is another one than the record says.
+    Diverged,
+    /// It is not known whether the effect happened.
+    InDoubt,
+    /// There is no such run.
+    UnknownRun,
+    /// There is no such call.
+    UnknownCall,
+    /// The call is not in doubt, so that there is nothing to settle.
+    NotInDoubt,
+    /// The journal is not there, or cannot be used.
+    Journal,
+    /// Another process keeps the journal locked; trying again may help.
+    JournalLocked,
+    /// The server of the journal does not answer, or does not let haft in.
+    JournalUnreachable,
+}
+
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     /// The status to exit with.
     pub(crate) status: Status,
+    /// What kind of failure it is.
+    pub(crate) kind: Kind,
     /// What was wrong. Empty for a closed pipe, about which nobody wants to hear.
     pub(crate) message: String,
     /// A command that helps, ready to be pasted.
     pub(crate) hint: Option<String>,
 }
 
+/// What a program is told of a command that could not do its work; a call that failed is told as its envelope.
+#[derive(Serialize)]
+pub(crate) struct Failure<'a> {
+    r#type: &'static str,
+    status: Kind,
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
 impl CommandError {
     /// Returns the error of a command line, a configuration or an input that is not usable.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
-        Self { status: Status::Usage, message: message.to_string(), hint: None }
+        Self::new(Status::Usage, Kind::Usage, message)
     }
 
     /// Returns the error of work that failed.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
-        Self { status: Status::Failed, message: message.to_string(), hint: None }
+        Self::new(Status::Failed, Kind::Failed, message)
+    }
+
+    /// Returns the error of a call of which nobody can say whether its effect happened.
+    pub(crate) fn in_doubt(message: impl fmt::Display) -> Self {
+        Self::new(Status::InDoubt, Kind::InDoubt, message)
+    }
+
+    fn new(status: Status, kind: Kind, message: impl fmt::Display) -> Self {
+        Self { status, kind, message: message.to_string(), hint: None }
+    }
+
+    /// Returns the error as one of another kind.
+    pub(crate) fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
     }
 
     /// Returns the error with a command that helps.
@@ -93,12 +157,16 @@ impl CommandError {
         self
     }
 
+    /// Returns what programs are told.
+    pub(crate) fn told(&self) -> Failure<'_> {
+        let Self { kind, message, hint, .. } = self;
+        Failure { r#type: "failure", status: *kind, message, hint: hint.as_deref() }
+    }
+
     /// Returns what failing to write standard output means: a reader that has seen enough is no error.
     pub(crate) fn of_stdout(err: &io::Error) -> Self {
         match err.kind() {
-            io::ErrorKind::BrokenPipe => {
-                Self { status: Status::Done, message: String::new(), hint: None }
-            }
+            io::ErrorKind::BrokenPipe => Self::new(Status::Done, Kind::Failed, ""),
             _ => Self::failed(format!("cannot write to standard output: {err}")),
         }
     }
@@ -127,9 +195,13 @@ impl From<RunError> for CommandError {
         match err {
             RunError::Scope(err) => Self::usage(err),
             RunError::Journal(err) => Self::from(err),
+            RunError::Unrecorded { ref call, .. } => {
+                let run = call.scope.run.clone();
+                Self::in_doubt(err).hint(show(&run))
+            }
             RunError::Diverged(err) => {
                 let run = err.call.scope.run.clone();
-                Self::usage(err).hint(format!("haft runs show {run}"))
+                Self::usage(err).kind(Kind::Diverged).hint(show(&run))
             }
             other => Self::failed(other),
         }
@@ -140,33 +212,75 @@ impl From<JournalError> for CommandError {
     fn from(err: JournalError) -> Self {
         match err {
             JournalError::Held { holder } => {
-                let hint = format!("haft runs show {}", holder.run);
-                Self::failed(held(&holder)).hint(hint)
+                Self::failed(held(&holder)).kind(Kind::Held).hint(show(&holder.run))
             }
             JournalError::Fenced { ref run, .. } => {
-                let hint = format!("haft runs show {run}");
-                Self::failed(err).hint(hint)
+                let hint = show(run);
+                Self::failed(err).kind(Kind::Fenced).hint(hint)
             }
-            JournalError::Stuck { ref run, ref last, .. } => {
-                let hint = match last {
-                    Some(call) => format!("haft runs settle {call} not-happened"),
-                    None => format!("haft runs show {run}"),
-                };
-                Self::failed(err).hint(hint)
+            JournalError::Stuck { ref run, .. } => {
+                // What became of the call is for a person to find out, so no verdict is proposed.
+                let hint = show(run);
+                Self::failed(err).kind(Kind::Stuck).hint(hint)
             }
-            JournalError::NotInDoubt { ref call, .. } | JournalError::UnknownCall { ref call } => {
-                let hint = format!("haft runs show {}", call.scope.run);
-                Self::usage(err).hint(hint)
+            JournalError::NotInDoubt { ref call, .. } => {
+                let hint = show(&call.scope.run);
+                Self::usage(err).kind(Kind::NotInDoubt).hint(hint)
             }
-            JournalError::UnknownRun { .. } => Self::usage(err).hint("haft runs list"),
-            JournalError::Newer { .. }
-            | JournalError::NotAJournal { .. }
+            JournalError::UnknownCall { ref call } => {
+                let hint = show(&call.scope.run);
+                Self::usage(err).kind(Kind::UnknownCall).hint(hint)
+            }
+            JournalError::UnknownRun { .. } => {
+                Self::usage(err).kind(Kind::UnknownRun).hint("haft runs list")
+            }
+            JournalError::Unreachable { .. } => Self::usage(err).kind(Kind::JournalUnreachable),
+            JournalError::Locked { path, waited_ms } => locked(&path, waited_ms),
+            JournalError::Damaged { path, detail } => damaged(&path, &detail),
+            JournalError::Newer { path, found, supported } => Self::usage(format!(
+                "journal {} has schema version {found} and this haft knows versions up to {supported}: use the newer haft \
+                 that wrote it",
+                path.display()
+            ))
+            .kind(Kind::Journal),
+            JournalError::NotAJournal { .. }
             | JournalError::CannotOpen { .. }
-            | JournalError::Unreachable { .. }
-            | JournalError::ReadOnly { .. } => Self::usage(err),
+            | JournalError::ReadOnly { .. } => Self::usage(err).kind(Kind::Journal),
+            JournalError::Full { .. }
+            | JournalError::Removed { .. }
+            | JournalError::Failed { .. }
+            | JournalError::Stopped { .. } => Self::failed(err).kind(Kind::Journal),
             err => Self::failed(err),
         }
     }
+}
+
+fn show(run: &RunId) -> String {
+    format!("haft runs show {run}")
+}
+
+/// A lock ends with its process. Another journal would not do: it knows nothing of the runs in this one.
+fn locked(path: &Path, waited_ms: u64) -> CommandError {
+    let message = format!(
+        "journal {} stayed locked by another process for {waited_ms} ms: wait for that process, or find it and end it",
+        path.display()
+    );
+    let hint = format!("fuser -v {}", quote::shell(&path.to_string_lossy()));
+    CommandError::failed(message).kind(Kind::JournalLocked).hint(hint)
+}
+
+/// What of a damaged journal can be saved is saved from a copy: each further use may make it worse.
+fn damaged(path: &Path, detail: &str) -> CommandError {
+    let message = format!(
+        "journal {} is damaged: {detail}; copy it first, with the files beside it whose names begin like its own; of the \
+         copy, save what can still be read: haft --db COPY runs export, or sqlite3 COPY .recover; a new journal knows \
+         nothing of what was done, so a run that goes on there does it again",
+        path.display()
+    );
+    let aside = path.with_file_name("damaged");
+    let [journal, aside] = [path, &aside].map(|path| quote::shell(&path.to_string_lossy()));
+    let hint = format!("mkdir -p {aside} && cp {journal}* {aside}");
+    CommandError::failed(message).kind(Kind::Journal).hint(hint)
 }
 
 /// Says who has a run, with a moment that a person can read.
@@ -211,6 +325,32 @@ mod tests {
             ],
         );
         check(Status::InDoubt, &["IN_DOUBT"]);
+    }
+
+    #[test]
+    fn no_journal_is_advised_that_knows_nothing_of_what_was_done() {
+        let path = || Path::new("/state/my journal.sqlite").to_owned();
+        let check = |err: JournalError, kind: Kind, hint: Option<&str>| {
+            let err = CommandError::from(err);
+            assert!(!err.message.contains("another journal"), "{}", err.message);
+            assert_eq!((err.kind, err.hint.as_deref()), (kind, hint), "{}", err.message);
+        };
+        let locked = JournalError::Locked { path: path(), waited_ms: 10_000 };
+        check(locked, Kind::JournalLocked, Some("fuser -v '/state/my journal.sqlite'"));
+        let newer = JournalError::Newer { path: path(), found: 9, supported: 3 };
+        check(newer, Kind::Journal, None);
+        let damaged = JournalError::Damaged { path: path(), detail: "page 3".to_owned() };
+        let copy = "mkdir -p /state/damaged && cp '/state/my journal.sqlite'* /state/damaged";
+        check(damaged, Kind::Journal, Some(copy));
+    }
+
+    #[test]
+    fn where_a_run_got_stuck_no_verdict_is_proposed() {
+        let run = RunId::parse("r1").unwrap();
+        let last =
+            haft_contract::CallId { scope: haft_contract::Scope::of_run(run.clone()), seq: 3 };
+        let err = CommandError::from(JournalError::Stuck { run, times: 10, last: Some(last) });
+        assert_eq!((err.kind, err.hint.as_deref()), (Kind::Stuck, Some("haft runs show r1")));
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! Which journal calls are recorded in, and opening it: an SQLite file, or a PostgreSQL database by URL. What is in it is
 //! the journal crate's affair. The URL may hold a password, so this is the only place that keeps it.
 
+mod server;
+
 use std::ffi::OsStr;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_journal::{Journal, JournalError, PostgresJournal, SqliteJournal};
 
 use crate::error::CommandError;
+use crate::quote;
 use crate::state::State;
 
 /// How URLs of databases begin.
@@ -44,11 +48,46 @@ impl JournalPlace {
         Self { place, is_default: false }
     }
 
+    /// Returns what is wrong with a name: one that begins like a URL is not taken for a file.
+    pub(crate) fn problem_of(name: &str) -> Option<String> {
+        let (scheme, _) = name.split_once("://")?;
+        let is_url = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char));
+        let is_known = SCHEMES.iter().any(|known| name.starts_with(known));
+        (is_url && !is_known).then(|| {
+            format!(
+                "expected the path of a file, or a URL that begins with {}; found one that begins with {scheme}://",
+                SCHEMES.join(" or ")
+            )
+        })
+    }
+
     /// Returns the file, if it is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.place {
             Place::File(path) => Some(path),
             Place::Server(_) => None,
+        }
+    }
+
+    /// Returns what tells the journal, which is there, from all others that this user has, however it is named: the file, or
+    /// the database and who one is to it. There is no password in it.
+    pub(crate) fn identity(&self) -> String {
+        match &self.place {
+            Place::File(path) => {
+                let found = path.canonicalize().or_else(|_| std::path::absolute(path));
+                found.as_ref().unwrap_or(path).to_string_lossy().into_owned()
+            }
+            Place::Server(url) => server::identity(url),
+        }
+    }
+
+    /// Returns whether there is none yet. An empty file is none, and is not made one by looking at it.
+    pub(crate) fn is_missing(&self) -> bool {
+        let Place::File(path) = &self.place else { return false };
+        match path.metadata() {
+            Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+            Err(err) => err.kind() == io::ErrorKind::NotFound,
         }
     }
 
@@ -66,7 +105,7 @@ impl JournalPlace {
     /// Opens the journal to look at it, also where it cannot be written; `None` if there is none yet.
     pub(crate) async fn open_to_read(&self) -> Result<Option<Arc<dyn Journal>>, CommandError> {
         let Place::File(path) = &self.place else { return self.open().await.map(Some) };
-        if !path.exists() {
+        if self.is_missing() {
             return Ok(None);
         }
         let opened = match SqliteJournal::open(path) {
@@ -77,19 +116,32 @@ impl JournalPlace {
         Ok(Some(Arc::new(opened)))
     }
 
+    /// Adds what helps. Another journal helps only whoever has none yet: it would know nothing of what was done.
     fn explained(&self, err: JournalError) -> CommandError {
-        let hint = if is_of_writing(&err) {
+        let hint = match (&err, &self.place) {
+            (_, Place::Server(_)) => None,
+            (JournalError::Full { .. }, Place::File(path)) => {
+                let directory = path.parent().filter(|parent| parent.exists());
+                directory.map(|parent| format!("df -h {}", quote::shell(&parent.to_string_lossy())))
+            }
+            (err, Place::File(path)) if is_of_writing(err) && path.exists() => {
+                Some(format!("ls -l {}", quote::shell(&path.to_string_lossy())))
+            }
             // The quarantine and the rests of outputs are kept there, too, and would have nowhere to go.
-            "export HAFT_STATE_DIR=/path/to/a/writable/directory"
-        } else {
-            "export HAFT_DB=/path/to/another/journal.sqlite"
+            (err, Place::File(_)) if is_of_writing(err) && self.is_default => {
+                Some("export HAFT_STATE_DIR=/path/to/a/writable/directory".to_owned())
+            }
+            (_, Place::File(_)) => None,
         };
         let err = CommandError::from(err);
-        if self.is_default { err.hint(hint) } else { err }
+        match hint {
+            Some(hint) => err.hint(hint),
+            None => err,
+        }
     }
 }
 
-/// Returns whether another file in the same directory would do no better.
+/// Returns whether it is writing that did not work.
 fn is_of_writing(err: &JournalError) -> bool {
     matches!(
         err,
@@ -126,6 +178,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_url_of_something_else_is_no_file() {
+        let check = |name: &str, expect: Option<&str>| {
+            let problem = JournalPlace::problem_of(name);
+            assert_eq!(problem.is_some(), expect.is_some(), "{name}: {problem:?}");
+            assert!(problem.unwrap_or_default().contains(expect.unwrap_or_default()));
+        };
+        check("mysql://ada:secret@db/haft", Some("found one that begins with mysql://"));
+        check("sqlite:///j", Some("postgres:// or postgresql://"));
+        check("POSTGRES://db/haft", Some("POSTGRES://"));
+        check("postgres://db/haft", None);
+        check("./a://b", None);
+        check("log/j.sqlite", None);
+    }
+
+    #[test]
     fn a_name_is_a_file_unless_it_is_a_url() {
         let check = |name: &str, expect: &str| {
             let place = JournalPlace::named(OsStr::new(name), Path::new("/manifest"));
@@ -138,5 +205,19 @@ mod tests {
         check("postgres://db/haft", "postgres://db/haft");
         check("postgresql://ada:secret@db:5432/haft", "postgresql://db:5432/haft");
         check("postgres://ada:se?secret/@db/haft?password=secret", "postgres://db/haft");
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_whatever_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path();
+        std::fs::create_dir(top.join("log")).unwrap();
+        std::fs::write(top.join("log/j"), "").unwrap();
+        std::os::unix::fs::symlink("log", top.join("link")).unwrap();
+        let identity = |name: &str| JournalPlace::named(OsStr::new(name), top).identity();
+        for name in ["link/j", "log/../log/j", "link/./j"] {
+            assert_eq!(identity(name), identity("log/j"), "{name}");
+        }
+        assert_ne!(identity("log/k"), identity("log/j"));
     }
 }

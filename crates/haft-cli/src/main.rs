@@ -5,13 +5,16 @@ mod ask;
 mod call_name;
 mod cli;
 mod command;
+mod command_line;
 mod compose;
 mod environment;
 mod error;
 mod format;
+mod hint;
 mod id;
 mod input;
 mod journal_place;
+mod log;
 mod manifest;
 mod network_guard;
 mod output;
@@ -37,13 +40,8 @@ use std::future::Future;
 use std::panic::PanicHookInfo;
 
 use clap::Parser;
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, SettingArgs};
 use crate::error::{CommandError, Status};
 use crate::state::State;
 
@@ -56,19 +54,30 @@ fn main() {
 }
 
 fn run() -> Status {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(err) => return command_line::answer(err),
+    };
     cli.settings.color.apply();
-    log_warnings();
-    match dispatch(cli) {
-        Ok(status) => status,
-        Err(err) => {
-            if !err.message.is_empty() {
-                let hint = err.hint.as_deref().map(output::visible);
-                output::error(&output::visible(&err.message), hint.as_deref());
-            }
-            err.status
-        }
+    log::to_stderr();
+    let settings = cli.settings.clone();
+    dispatch(cli).unwrap_or_else(|err| tell(err, &settings))
+}
+
+/// Says why a command could not do its work: in words, and where JSON was asked for as JSON, too.
+fn tell(err: CommandError, settings: &SettingArgs) -> Status {
+    if err.message.is_empty() {
+        return err.status;
     }
+    let hint =
+        err.hint.as_deref().map(|hint| hint::in_same_journal(&output::visible(hint), settings));
+    let err = CommandError { message: output::visible(&err.message), hint, ..err };
+    if settings.json {
+        // Whoever does not read standard output reads the words.
+        let _ = output::json(&err.told());
+    }
+    output::error(&err.message, err.hint.as_deref());
+    err.status
 }
 
 fn dispatch(cli: Cli) -> Result<Status, CommandError> {
@@ -100,21 +109,6 @@ fn block_on(
     let ended = runtime.block_on(command);
     runtime.shutdown_background();
     ended
-}
-
-/// Sends warnings of the libraries to standard error. The MCP SDK warns of what clients do wrong, which is theirs to
-/// know and not the user's.
-fn log_warnings() {
-    let targets =
-        Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::ERROR);
-    let lines = tracing_subscriber::fmt::layer()
-        .compact()
-        .without_time()
-        .with_target(false)
-        .with_ansi(false)
-        .with_writer(std::io::stderr);
-    // Only a second subscriber in one process could fail, and this is the first.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(targets)).try_init();
 }
 
 /// Says what to do about a fault of haft itself.

@@ -1,10 +1,15 @@
 //! What other processes know this one by, and how they find out whether it still lives. A process is known by its
 //! machine, the start of that machine, its process namespace, its number and when it began: a number alone is soon
-//! somebody else's. Whoever cannot see a process says nothing of it; then its time has to run out.
+//! somebody else's. Whoever cannot see a process says nothing of it; then its time has to run out. To take a process that
+//! lives for gone is to run its work twice, so only what was seen to be so counts.
 
 use std::fs;
+use std::path::Path;
 
+use haft_contract::sha256_hex;
 use haft_journal::Owner;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::error::CommandError;
 use crate::id;
@@ -12,28 +17,59 @@ use crate::id;
 /// Where the kernel tells things about itself and about processes.
 const PROC: &str = "/proc";
 
+/// Where systems keep a number that no other machine has.
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// Goes before a machine's number when it is hashed. The number is a secret of the machine; what its manual page asks for is
+/// a hash that is of use to one program alone.
+const MACHINE_KEY: &str = "haft: the machine of a run's owner\n";
+
+/// Characters of the hash that are kept.
+const MACHINE_CHARS: usize = 32;
+
+/// Stands for a machine that has no number.
+const NO_MACHINE: &str = "-";
+
 /// What identifies a process among all that ever were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Identity {
-    host: String,
-    boot: String,
-    namespace: String,
+    system: System,
     pid: u32,
     /// In ticks since the machine started.
     began: u64,
+}
+
+/// Where a process can be seen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct System {
+    /// Copies of a machine share it, and so do hosts that were never given a name of their own share that.
+    machine: String,
+    host: String,
+    boot: String,
+    namespace: String,
+}
+
+/// What can be seen of a process number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sight {
+    /// A process that began then, in ticks since the machine started.
+    Running { began: u64 },
+    /// No process, or only what is left of one.
+    Ended,
+    /// It cannot be told from here.
+    Unknown,
 }
 
 /// Returns this process.
 pub(crate) fn this_process(now_ms: u64) -> Result<Owner, CommandError> {
     let pid = std::process::id();
     let unique = id::new("process", now_ms)?;
-    let Some(identity) = identity(pid) else {
+    let Some(identity) = this_identity() else {
         // Nobody will know when it is gone, so its time has to run out.
         return Ok(Owner { id: unique, place: format!("process {pid}") });
     };
-    let Identity { host, boot, namespace, pid, began } = &identity;
-    let id = format!("{host} {boot} {namespace} {pid} {began} {unique}");
-    Ok(Owner { id, place: format!("process {pid} on {host}") })
+    let place = format!("process {pid} on {}", identity.system.host);
+    Ok(Owner { id: identity.named(&unique), place })
 }
 
 /// Returns whether a process is gone for certain.
@@ -44,103 +80,115 @@ pub(crate) fn is_gone(owner: &Owner) -> bool {
 /// Returns whether a process is gone, `None` where that cannot be known from here.
 pub(crate) fn find_out(owner: &Owner) -> Option<bool> {
     let theirs = parse(&owner.id)?;
-    let ours = identity(std::process::id())?;
-    if theirs.host != ours.host {
+    // Another start of what may be this machine may as well be another machine: copies have the same number and name.
+    if theirs.system != System::this()? {
         return None;
     }
-    if theirs.boot != ours.boot {
-        return Some(true);
+    match see(Path::new(PROC), theirs.pid) {
+        Sight::Running { began } => Some(began != theirs.began),
+        Sight::Ended => Some(true),
+        Sight::Unknown => None,
     }
-    // A process of another namespace cannot be seen from here.
-    (theirs.namespace == ours.namespace).then(|| began(theirs.pid) != Some(theirs.began))
 }
 
-fn identity(pid: u32) -> Option<Identity> {
-    let word = |path: &str| {
-        let text = fs::read_to_string(format!("{PROC}/{path}")).ok()?;
-        // A name with a space in it would be two words of the id.
-        Some(text.trim().replace(char::is_whitespace, "-"))
-    };
-    let namespace = fs::read_link(format!("{PROC}/self/ns/pid")).ok()?;
-    Some(Identity {
-        host: word("sys/kernel/hostname")?,
-        boot: word("sys/kernel/random/boot_id")?,
-        namespace: namespace.to_string_lossy().into_owned(),
-        pid,
-        began: began(pid)?,
-    })
+fn this_identity() -> Option<Identity> {
+    let (system, pid) = (System::this()?, std::process::id());
+    match see(Path::new(PROC), pid) {
+        Sight::Running { began } => Some(Identity { system, pid, began }),
+        Sight::Ended | Sight::Unknown => None,
+    }
 }
 
-/// Returns when a process began, `None` if there is none of that number, or only what is left of one.
-fn began(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("{PROC}/{pid}/stat")).ok()?;
+impl System {
+    /// Returns the one of this process, if it can be known.
+    fn this() -> Option<System> {
+        // Where `/proc` numbers the processes of another namespace, what it says is about others.
+        let number = fs::read_link(format!("{PROC}/self")).ok()?;
+        if number.to_str()? != std::process::id().to_string() {
+            return None;
+        }
+        let word = |path: &str| Some(one_word(&fs::read_to_string(format!("{PROC}/{path}")).ok()?));
+        let namespace = fs::read_link(format!("{PROC}/self/ns/pid")).ok()?;
+        Some(System {
+            machine: machine(Path::new(MACHINE_ID)),
+            host: word("sys/kernel/hostname")?,
+            boot: word("sys/kernel/random/boot_id")?,
+            namespace: namespace.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+impl Identity {
+    /// Returns the name of the process, which ends in what nobody else ever got.
+    fn named(&self, unique: &str) -> String {
+        let Identity { system: System { machine, host, boot, namespace }, pid, began } = self;
+        format!("{machine} {host} {boot} {namespace} {pid} {began} {unique}")
+    }
+}
+
+/// Returns what stands for the machine in names of processes.
+fn machine(path: &Path) -> String {
+    let number = fs::read_to_string(path).unwrap_or_default();
+    let number = number.trim();
+    // While a system starts for the first time, the file says that it has no number yet.
+    if number.is_empty() || number == "uninitialized" {
+        return NO_MACHINE.to_owned();
+    }
+    sha256_hex(format!("{MACHINE_KEY}{number}").as_bytes()).chars().take(MACHINE_CHARS).collect()
+}
+
+/// Returns a text as one word: one with a space in it would be two words of the name.
+fn one_word(text: &str) -> String {
+    text.trim().replace(char::is_whitespace, "-")
+}
+
+/// Looks at the process of that number, where the processes of this namespace are shown.
+fn see(processes: &Path, pid: u32) -> Sight {
+    match fs::read_to_string(processes.join(pid.to_string()).join("stat")) {
+        Ok(stat) => read_stat(&stat),
+        // That nothing is shown says little: processes of others may not be, and reading fails for many reasons.
+        Err(_) => see_by_signal(pid),
+    }
+}
+
+fn read_stat(stat: &str) -> Sight {
     // The second field is a name in parentheses, which may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
+    let Some((_, rest)) = stat.rsplit_once(')') else { return Sight::Unknown };
     let mut fields = rest.split_whitespace();
-    let state = fields.next()?;
-    if ["Z", "X"].contains(&state) {
-        return None;
+    match fields.next() {
+        Some("Z" | "X") => Sight::Ended,
+        // Somebody stopped it, and it does nothing until somebody lets it: that it lives should keep nobody waiting.
+        Some("T" | "t") => Sight::Unknown,
+        // The 22nd field of all.
+        Some(_) => match fields.nth(18).and_then(|began| began.parse().ok()) {
+            Some(began) => Sight::Running { began },
+            None => Sight::Unknown,
+        },
+        None => Sight::Unknown,
     }
-    // The 22nd field of all.
-    fields.nth(18)?.parse().ok()
 }
 
+/// Asks the kernel whether a signal would reach anybody, which it answers about processes of others, too.
+fn see_by_signal(pid: u32) -> Sight {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    match pid.map(test_kill_process) {
+        Some(Err(Errno::SRCH)) => Sight::Ended,
+        Some(Ok(()) | Err(_)) | None => Sight::Unknown,
+    }
+}
+
+/// Reads a name. Those of before machines had numbers say too little, and are none.
 fn parse(id: &str) -> Option<Identity> {
     let words: Vec<&str> = id.split(' ').collect();
-    let [host, boot, namespace, pid, began, _] = words.as_slice() else { return None };
+    let [machine, host, boot, namespace, pid, began, _] = words.as_slice() else { return None };
+    let [machine, host, boot, namespace] =
+        [machine, host, boot, namespace].map(ToString::to_string);
     Some(Identity {
-        host: (*host).to_owned(),
-        boot: (*boot).to_owned(),
-        namespace: (*namespace).to_owned(),
+        system: System { machine, host, boot, namespace },
         pid: pid.parse().ok()?,
         began: began.parse().ok()?,
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::{Command, Stdio};
-
-    use super::*;
-
-    fn owner_of(identity: &Identity) -> Owner {
-        let Identity { host, boot, namespace, pid, began } = identity;
-        Owner { id: format!("{host} {boot} {namespace} {pid} {began} x"), place: String::new() }
-    }
-
-    #[test]
-    fn a_process_is_gone_when_it_has_ended_or_its_number_is_somebody_elses() {
-        let this = this_process(7).unwrap();
-        assert_eq!(find_out(&this), Some(false), "{this:?}");
-        let ours = parse(&this.id).unwrap();
-
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let theirs =
-            Identity { pid: child.id(), began: began(child.id()).unwrap(), ..ours.clone() };
-        assert!(!is_gone(&owner_of(&theirs)));
-        child.kill().unwrap();
-        // It has ended before anybody asks how.
-        while began(child.id()).is_some() {
-            std::thread::yield_now();
-        }
-        assert!(is_gone(&owner_of(&theirs)));
-        child.wait().unwrap();
-        assert!(is_gone(&owner_of(&theirs)));
-
-        assert!(is_gone(&owner_of(&Identity { began: ours.began + 1, ..ours.clone() })));
-        assert!(is_gone(&owner_of(&Identity { boot: "another".to_owned(), ..ours })));
-    }
-
-    #[test]
-    fn of_what_cannot_be_seen_nothing_is_said() {
-        let ours = identity(std::process::id()).unwrap();
-        let elsewhere = Identity { host: "elsewhere".to_owned(), pid: u32::MAX, ..ours.clone() };
-        let walled_off = Identity { namespace: "pid:[1]".to_owned(), pid: u32::MAX, ..ours };
-        for identity in [elsewhere, walled_off] {
-            assert_eq!(find_out(&owner_of(&identity)), None, "{identity:?}");
-        }
-        for id in ["", "x", "a b c d e f"] {
-            assert_eq!(find_out(&Owner { id: id.to_owned(), place: String::new() }), None);
-        }
-    }
-}
+mod tests;

@@ -33,6 +33,10 @@ pub(crate) struct PlacementArgs {
     attempt: Option<u32>,
 
     /// How to go on with an attempt that was begun before; continue unless given
+    ///
+    /// With replay each process counts from the start: the same call made again by another process is the same call, and
+    /// is answered from the record. Calls with names of their own (--call of haft call, `haft/call` over MCP) are known
+    /// by them without replay.
     #[arg(long, value_enum, value_name = "HOW", env = "HAFT_RESUME", hide_env_values = true)]
     resume: Option<ResumeName>,
 }

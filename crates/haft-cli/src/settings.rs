@@ -135,7 +135,7 @@ pub(crate) fn resolve_with(
     let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
     let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
-    let durability = durability(args, manifest.durability, directory, state);
+    let durability = durability(args, manifest.durability, directory, state)?;
     let sandbox = sandbox(args, manifest.sandbox, directory);
     warn_of_less(&sandbox);
     warn_of_missing(&sandbox);
@@ -182,7 +182,7 @@ pub(crate) fn resolve_durability(
     let working_directory = working_directory()?;
     let Layer { manifest, file, .. } = layer(args, state, &working_directory, Examples::Left)?;
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
-    Ok(durability(args, manifest.durability, directory, state))
+    durability(args, manifest.durability, directory, state)
 }
 
 fn durability(
@@ -190,19 +190,22 @@ fn durability(
     section: DurabilitySection,
     directory: &Path,
     state: &State,
-) -> Durability {
+) -> Result<Durability, CommandError> {
     let named = args.db.as_deref().filter(|name| !name.is_empty());
+    if let Some(problem) = named.and_then(OsStr::to_str).and_then(JournalPlace::problem_of) {
+        return Err(CommandError::usage(format!("journal of --db or HAFT_DB: {problem}")));
+    }
     let journal = match (named, section.journal) {
         (Some(name), _) => JournalPlace::named(name, Path::new("")),
         (None, Some(name)) => JournalPlace::named(OsStr::new(&name), directory),
         (None, None) => JournalPlace::of_state(state),
     };
-    Durability {
+    Ok(Durability {
         journal,
         on_repeat: section.on_repeat.map(OnRepeat::from).unwrap_or_default(),
         keep_days: section.keep_days,
         keep_bytes: section.keep_bytes,
-    }
+    })
 }
 
 fn snapshots(args: &SettingArgs, section: &SnapshotsSection) -> Option<haft_snapshot::Options> {

@@ -32,6 +32,9 @@ pub struct Contract {
     pub digested: Vec<String>,
     /// Whether the tool hands its idempotency key to a service that deduplicates by it.
     pub accepts_key: bool,
+    /// Whether one set of changes of files is all that a call does to the world.
+    #[serde(skip)]
+    pub only_changes_files: bool,
 }
 
 /// Where a tool's output is cut.

@@ -100,6 +100,10 @@ pub struct Metadata {
     /// Why the call was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
+    /// Whether the call was refused because of what earlier calls did, and counts as not made: it keeps its key, and is the
+    /// same call when it comes again.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held_back: bool,
     /// The exit status of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,

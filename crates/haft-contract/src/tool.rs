@@ -103,6 +103,7 @@ impl Tool {
                 output_limit: OutputLimit::default(),
                 digested: Vec::new(),
                 accepts_key: false,
+                only_changes_files: false,
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
             timeout_ms: Arc::new(|_| None),
@@ -228,6 +229,13 @@ impl ToolBuilder {
     /// Declares that the tool hands its idempotency key to a service that deduplicates by it.
     pub fn accepts_key(mut self) -> Self {
         self.contract.accepts_key = true;
+        self
+    }
+
+    /// Declares that one [`Fs::apply`](crate::Fs::apply), or none, is all that a call does to the world. After a crash the
+    /// files then tell whether the call happened, and nobody has to be asked.
+    pub fn only_changes_files(mut self) -> Self {
+        self.contract.only_changes_files = true;
         self
     }
 

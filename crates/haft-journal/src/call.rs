@@ -57,11 +57,21 @@ pub struct PlannedCall {
 #[must_use = "an intent that is not settled leaves its call open"]
 pub struct Intent {
     call: Arc<PlannedCall>,
+    /// Where the journal keeps the call, if that helps it to find it again.
+    row: Option<i64>,
 }
 
 impl Intent {
     pub(crate) fn new(call: Arc<PlannedCall>) -> Self {
-        Self { call }
+        Self { call, row: None }
+    }
+
+    pub(crate) fn at_row(self, row: Option<i64>) -> Self {
+        Self { row, ..self }
+    }
+
+    pub(crate) fn row(&self) -> Option<i64> {
+        self.row
     }
 
     pub(crate) fn shared_call(&self) -> Arc<PlannedCall> {

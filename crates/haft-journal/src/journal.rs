@@ -53,14 +53,15 @@ pub trait Journal: Send + Sync {
     /// Returns how far an attempt has come; one that has not begun has come nowhere.
     fn attempt(&self, scope: &Scope) -> Answer<'_, AttemptState>;
 
-    /// Returns all calls of an attempt in short, in the order of their numbers.
+    /// Returns all calls of an attempt in short, in the order of their numbers, but for those that were
+    /// [held back](CallRow::was_held_back).
     fn recorded(&self, scope: &Scope) -> Answer<'_, Vec<RecordedCall>>;
 
     /// Returns the call of an attempt that its driver named so, the one of the greatest number if there are several.
     fn by_driver_id(&self, scope: &Scope, driver_call_id: &str) -> Answer<'_, Option<CallRow>>;
 
-    /// Returns which `once` calls earlier attempts of the same node and iteration made, refused ones left out, of
-    /// these the first `calls_max`.
+    /// Returns which `once` calls earlier attempts of the same node and iteration made, without those that were refused
+    /// or are known not to have happened, of these the first `calls_max`.
     fn earlier_effects(&self, scope: &Scope, calls_max: u32) -> Answer<'_, EarlierEffects>;
 
     /// Records that a call is about to execute, and returns the leave to execute it.
@@ -89,6 +90,10 @@ pub trait Journal: Send + Sync {
     /// as it is now. Any other call answers [`JournalError::NotInDoubt`]; one that is to be repeated is in doubt
     /// still, and can be settled again. This needs no lease.
     fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow>;
+
+    /// Records that the driver of a call that was in doubt was told what became of it, durably: from then on it is not
+    /// among the [unheard](AttemptState::unheard) any more. This needs no lease.
+    fn hear(&self, call: CallId) -> Answer<'_, ()>;
 
     /// Records which snapshots belong to a call; a second note of the same call and root replaces the first, in its
     /// place. This needs the run and no lease.

@@ -80,6 +80,7 @@ pub use call::{Intent, NewRun, Outcome, PlannedCall, Status};
 pub use query::{CallOrder, CallQuery, RunQuery};
 pub use row::{
     AttemptState, CallRow, EarlierEffect, EarlierEffects, LateOutcome, RecordedCall, RunRow,
+    UnheardCall,
 };
 pub use settlement::{SettledBy, Settlement, Verdict};
 pub use snapshot::SnapshotNote;

@@ -7,6 +7,8 @@ use haft_contract::limits::Limit;
 pub const QUEUE_ENTRIES_MAX: usize = 1_024;
 /// Records that share one commit.
 pub const COMMIT_ENTRIES_MAX: usize = 256;
+/// Commits that may wait for the disk before the writer waits with the next one.
+pub const UNSYNCED_COMMITS_MAX: usize = 8;
 /// Queries that may wait for the reader before whoever brings another one has to wait.
 pub const QUEUE_QUERIES_MAX: usize = 64;
 /// Compiled statements that a connection keeps; the one unused for longest goes first.
@@ -33,6 +35,8 @@ pub const QUERY_CALLS_MAX: u32 = 10_000;
 pub const QUERY_RUNS_MAX: u32 = 1_000;
 /// Bytes of inputs, accesses and envelopes after which a query answers with the calls it has.
 pub const QUERY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Characters of the input of an earlier attempt's call that a retry is told.
+pub const EARLIER_INPUT_CHARS: usize = 200;
 /// Bytes after which the view `_smithers_tool_calls` cuts an output.
 pub const VIEW_OUTPUT_BYTES_MAX: usize = haft_contract::limits::OUTPUT_BYTES_DEFAULT;
 
@@ -60,6 +64,13 @@ pub const TABLE: &[Limit] = &[
         "records",
         "one commit of the journal",
         "the others are in the next commit",
+    ),
+    Limit::new(
+        "UNSYNCED_COMMITS_MAX",
+        UNSYNCED_COMMITS_MAX as u64,
+        "commits",
+        "what is written into the journal and not yet on disk",
+        "the next commit waits",
     ),
     Limit::new(
         "QUEUE_QUERIES_MAX",
@@ -144,6 +155,13 @@ pub const TABLE: &[Limit] = &[
         "bytes",
         "the calls that answer one query",
         "the answer ends with the call that crosses it",
+    ),
+    Limit::new(
+        "EARLIER_INPUT_CHARS",
+        EARLIER_INPUT_CHARS as u64,
+        "characters",
+        "of the input of an earlier attempt's call that a retry is told",
+        "the rest is left out",
     ),
     Limit::new(
         "VIEW_OUTPUT_BYTES_MAX",

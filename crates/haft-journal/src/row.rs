@@ -16,9 +16,27 @@ use crate::{Holder, SettledBy, Settlement, Status, Verdict};
 pub struct AttemptState {
     /// The greatest number that a call of the attempt has, 0 if there is none.
     pub last_seq: u32,
-    /// How many different calls of the attempt share a first key, by that key in hexadecimal. A call that was executed
-    /// again by a resume has two rows and counts once.
-    pub occurrences: HashMap<String, u32>,
+    /// The keys of the calls of the attempt, by the first key that they share, in hexadecimal. A call that was executed
+    /// again by a resume has two rows and one key; one that was only [held back](CallRow::was_held_back) is not
+    /// among them, because it is still the same call when it comes again.
+    pub calls: HashMap<String, Vec<String>>,
+    /// Whether a call of the attempt was held back.
+    pub was_held_back: bool,
+    /// The `once` calls whose driver never heard how they ended, in the order of their numbers: those in doubt, and those
+    /// that were settled since. One that was executed again is not among them, nor one whose driver was
+    /// [told](crate::Journal::hear).
+    pub unheard: Vec<UnheardCall>,
+}
+
+/// A call whose driver never heard how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnheardCall {
+    /// The key of the first such call of the attempt, in hexadecimal.
+    pub first_key: String,
+    /// The key of this call, in hexadecimal.
+    pub call_key: String,
+    /// The call's number inside the attempt.
+    pub seq: u32,
 }
 
 /// One recorded call in short: what decides whether it is recalled.
@@ -62,6 +80,9 @@ pub struct EarlierEffect {
     pub call_key: String,
     /// What was found out later about a call in doubt.
     pub verdict: Option<Verdict>,
+    /// The input as JSON, no more of it than its first [`EARLIER_INPUT_CHARS`](crate::limits::EARLIER_INPUT_CHARS)
+    /// characters.
+    pub input: String,
 }
 
 /// An outcome that came when its run was somebody else's.
@@ -165,6 +186,20 @@ impl CallRow {
     /// Returns which call it is.
     pub fn id(&self) -> CallId {
         CallId { scope: self.scope.clone(), seq: self.seq }
+    }
+
+    /// Returns whether the call was refused because of what earlier calls did, and
+    /// [counts as not made](haft_contract::Metadata::held_back).
+    pub fn was_held_back(&self) -> bool {
+        let is_held_back = |envelope: Envelope| envelope.metadata().held_back;
+        self.status == Status::Refused
+            && self.parsed_envelope().ok().flatten().is_some_and(is_held_back)
+    }
+
+    /// Returns whether the driver never heard how a `once` call ended.
+    pub(crate) fn is_unheard(&self) -> bool {
+        let is_in_doubt = self.status == Status::Unknown && self.envelope.is_none();
+        self.effect == Effect::Once && (is_in_doubt || self.verdict.is_some())
     }
 
     /// Returns the answer, `None` while the call is open; an error if it is not an envelope that this haft reads.

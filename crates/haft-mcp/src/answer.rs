@@ -1,7 +1,7 @@
 //! An envelope as the result of an MCP call. Text tools answer with text alone: several clients show a model the
 //! structured content instead of the text. A tool that promises a schema gives both, equal.
 
-use haft_contract::{Contract, Envelope, Metadata};
+use haft_contract::{Contract, Envelope, ErrorCode, Metadata};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
 use serde_json::{Value, json};
 
@@ -15,8 +15,10 @@ pub(crate) fn call_result(
 ) -> CallToolResult {
     let promised = contract.and_then(output_schema).is_some();
     let mut result = match envelope {
-        Envelope::Error { error_text, .. } => {
-            CallToolResult::error(vec![ContentBlock::text(error_text.clone())])
+        Envelope::Error { error_text, metadata } => {
+            let advice = for_the_user(metadata);
+            let texts = std::iter::once(error_text.clone()).chain(advice);
+            CallToolResult::error(texts.map(ContentBlock::text).collect())
         }
         Envelope::Output { data, metadata } if promised => structured(data, metadata, envelope),
         Envelope::Output { .. } => {
@@ -25,6 +27,17 @@ pub(crate) fn call_result(
     };
     result.content.extend(link.map(ContentBlock::resource_link));
     result.with_meta(Some(meta(envelope.metadata())))
+}
+
+/// Returns what a model is to do that cannot run haft itself: what is in doubt, a person settles.
+fn for_the_user(metadata: &Metadata) -> Option<String> {
+    let is_in_doubt = metadata.code == Some(ErrorCode::InDoubt) && !metadata.held_back;
+    let call = metadata.call_id.as_deref().filter(|_| is_in_doubt)?;
+    Some(format!(
+        "You cannot settle this call, and making it again will not help. Tell the user what it was to do and that nobody \
+         saw it end; once they have found out, they settle it with: haft runs settle {call} happened (or not-happened, \
+         or retry)"
+    ))
 }
 
 fn structured(data: &Value, metadata: &Metadata, envelope: &Envelope) -> CallToolResult {
@@ -59,6 +72,7 @@ fn meta(metadata: &Metadata) -> MetaObject {
     say("durationMs", Some(metadata.duration_ms.into()));
     say("enforced", metadata.enforced.map(|enforced| json!(enforced)));
     say("exitCode", metadata.exit_code.map(Value::from));
+    say("heldBack", metadata.held_back.then_some(Value::Bool(true)));
     say("outputLost", metadata.output_lost.as_deref().map(Value::from));
     say("replayed", metadata.replayed.then_some(Value::Bool(true)));
     say("retryWarning", metadata.retry_warning.as_deref().map(Value::from));

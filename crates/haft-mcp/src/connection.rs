@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Clock, Place, Resume, Runtime, Session};
+use haft::{Clock, Place, Resume, RunError, Runtime, Session};
 use haft_contract::RunId;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
@@ -38,9 +38,14 @@ pub struct Server {
     pub resume: Resume,
     /// Tells how long a client has taken to answer a question.
     pub clock: Arc<dyn Clock>,
+    /// Says in words for the client why haft cannot tell what happened.
+    pub explain: Explain,
     /// Signs what a client carries from a question to its answer: random, and of this server alone.
     pub state_key: [u8; STATE_KEY_BYTES],
 }
+
+/// Says in words why haft cannot tell what became of a call, and what to do about it.
+pub type Explain = fn(RunError) -> String;
 
 /// Says why a connection failed. Its end, however sudden, is no failure.
 #[derive(Debug, thiserror::Error)]

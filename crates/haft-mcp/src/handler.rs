@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::answer::call_result;
 use crate::asking::Dialog;
 use crate::calls::Calls;
-use crate::connection::Server;
+use crate::connection::{Explain, Server};
 use crate::elicit::elicit;
 use crate::instructions::instructions;
 use crate::limits::CACHE_MS;
@@ -59,6 +59,7 @@ pub(crate) struct Handler {
     outputs: Arc<Outputs>,
     tools: Vec<Tool>,
     instructions: String,
+    explain: Explain,
 }
 
 /// A request for a call, as far as it matters while the call goes on.
@@ -70,7 +71,7 @@ struct Request {
 
 impl Handler {
     pub(crate) fn new(server: Server, calls: Calls, suspended: Arc<Suspended>) -> Self {
-        let Server { runtime, session, run, place, resume, .. } = server;
+        let Server { runtime, session, run, place, resume, explain, .. } = server;
         let own = session.resume(run, resume);
         Self {
             tools: runtime.registry().contracts().map(mcp_tool).collect(),
@@ -78,6 +79,7 @@ impl Handler {
             runs: Runs::new(session.clone(), own, resume),
             usual: Usual { place, resume },
             outputs: Arc::default(),
+            explain,
             runtime,
             session,
             calls,
@@ -132,7 +134,7 @@ impl Handler {
         loop {
             match (passing.step(&given_up, listener.as_ref()).await, &dialog) {
                 (Step::Ended(envelope), _) => {
-                    let envelope = envelope.map_err(|err| run_error(&err))?;
+                    let envelope = envelope.map_err(|err| run_error(err, self.explain))?;
                     let mut result = self.answer(&tool, &envelope)?;
                     result.content.extend(note.map(ContentBlock::text));
                     return Ok(result.into());

@@ -25,6 +25,6 @@ mod stdio;
 mod suspended;
 mod tool;
 
-pub use connection::{ServeError, Server, serve, serve_stdio};
+pub use connection::{Explain, ServeError, Server, serve, serve_stdio};
 pub use seal::STATE_KEY_BYTES;
 pub use tool::tool_json;

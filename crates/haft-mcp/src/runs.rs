@@ -7,6 +7,7 @@ use haft::{Resume, Run, RunError, Session};
 use haft_contract::RunId;
 use rmcp::ErrorData;
 
+use crate::connection::Explain;
 use crate::limits::RUNS_MAX;
 
 /// The runs of a connection. None is closed before the connection: what a run has counted is loaded once.
@@ -45,11 +46,13 @@ impl Runs {
     }
 }
 
-/// Says that haft cannot tell what happened.
-pub(crate) fn run_error(err: &RunError) -> ErrorData {
-    match err {
-        RunError::Scope(err) => ErrorData::invalid_params(err.to_string(), None),
-        RunError::Diverged(err) => ErrorData::invalid_params(err.to_string(), None),
-        err => ErrorData::internal_error(err.to_string(), None),
+/// Says that haft cannot tell what happened, in the words of whoever put the server together.
+pub(crate) fn run_error(err: RunError, explain: Explain) -> ErrorData {
+    let is_of_request = matches!(err, RunError::Scope(_) | RunError::Diverged(_));
+    let message = explain(err);
+    if is_of_request {
+        ErrorData::invalid_params(message, None)
+    } else {
+        ErrorData::internal_error(message, None)
     }
 }

@@ -66,6 +66,17 @@ impl Composed {
         self.revisions.keys().map(PathBuf::as_path)
     }
 
+    /// Returns the size of the largest file that any of the paths was, in bytes, as far as its content was recorded.
+    #[must_use]
+    pub fn largest_bytes(&self) -> u64 {
+        let states = self.revisions.values().flat_map(Revision::states).flatten();
+        let sizes = states.filter_map(|state| match state {
+            State::File(file) => Some(file.size_bytes),
+            State::Link { .. } | State::Directory { .. } | State::LeftOut(_) => None,
+        });
+        sizes.max().unwrap_or_default()
+    }
+
     pub(crate) fn revisions(&self) -> impl Iterator<Item = (&Path, &Revision)> {
         self.revisions.iter().map(|(path, revision)| (path.as_path(), revision))
     }

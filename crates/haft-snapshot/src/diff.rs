@@ -5,9 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use haft_sandbox::FileKind;
+
 use crate::error::StoreError;
 use crate::id::TreeId;
-use crate::state::State;
+use crate::state::{LeftOut, State};
 use crate::store::Store;
 use crate::tree::{Entry, Node, Tree};
 
@@ -35,6 +37,8 @@ pub enum ChangeKind {
     Content,
     /// Nothing but its permission bits, or the owner that they speak of, differ.
     Mode,
+    /// One record knows it, and the other left it out, or the directory that it is in: whether it differs is not known.
+    Unknown,
 }
 
 impl Change {
@@ -48,6 +52,13 @@ impl Change {
                 ChangeKind::Kind
             }
             (Some(State::Directory { .. }), Some(State::Directory { .. })) => ChangeKind::Mode,
+            (Some(State::LeftOut(_)), Some(State::LeftOut(_))) => ChangeKind::Content,
+            (Some(State::LeftOut(left_out)), Some(_))
+            | (Some(_), Some(State::LeftOut(left_out)))
+                if left_out.reason.is_wanted() || left_out.kind == FileKind::Directory =>
+            {
+                ChangeKind::Unknown
+            }
             (Some(State::File(before)), Some(State::File(after)))
                 if before.content == after.content =>
             {
@@ -87,6 +98,28 @@ impl Store {
         Ok(state)
     }
 
+    /// Lists everything in a directory that one record knows and the other left out, with what the former says of it and, as
+    /// far as it goes, what the latter says.
+    fn list_unseen(
+        &self,
+        path: &Path,
+        tree: TreeId,
+        left_out: LeftOut,
+        unseen: &mut Vec<(PathBuf, State, State)>,
+    ) -> Result<(), StoreError> {
+        for Entry { name, node } in self.tree(tree)?.entries() {
+            let (path, known) = (path.join(name), node.state());
+            if !matches!(known, State::LeftOut(_)) {
+                let unknown = LeftOut { kind: known.file_kind(), ..left_out };
+                unseen.push((path.clone(), known, State::LeftOut(unknown)));
+            }
+            if let Some(tree) = node.tree() {
+                self.list_unseen(&path, tree, left_out, unseen)?;
+            }
+        }
+        Ok(())
+    }
+
     fn diff_directories(
         &self,
         path: &Path,
@@ -107,12 +140,43 @@ impl Store {
             let states = [before.map(Node::state), after.map(Node::state)];
             let trees = [before.and_then(Node::tree), after.and_then(Node::tree)];
             let [before, after] = states;
+            let unseen = unseen(before.as_ref(), after.as_ref());
             if before != after {
                 changes.push(Change { path: path.clone(), before, after });
             }
-            self.diff_directories(&path, trees, changes)?;
+            let mut beneath = Vec::new();
+            match (unseen, trees) {
+                (Some(left_out), [Some(tree), None]) => {
+                    self.list_unseen(&path, tree, left_out, &mut beneath)?;
+                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| Change {
+                        path,
+                        before: Some(known),
+                        after: Some(unknown),
+                    }));
+                }
+                (Some(left_out), [None, Some(tree)]) => {
+                    self.list_unseen(&path, tree, left_out, &mut beneath)?;
+                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| Change {
+                        path,
+                        before: Some(unknown),
+                        after: Some(known),
+                    }));
+                }
+                (Some(_) | None, trees) => self.diff_directories(&path, trees, changes)?,
+            }
         }
         Ok(())
+    }
+}
+
+/// Returns how one record left out a directory that the other one knows.
+fn unseen(before: Option<&State>, after: Option<&State>) -> Option<LeftOut> {
+    match (before, after) {
+        (Some(State::Directory { .. }), Some(State::LeftOut(left_out)))
+        | (Some(State::LeftOut(left_out)), Some(State::Directory { .. })) => {
+            (left_out.kind == FileKind::Directory).then_some(*left_out)
+        }
+        (_, _) => None,
     }
 }
 

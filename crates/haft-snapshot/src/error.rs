@@ -104,6 +104,9 @@ pub enum RestoreError {
     /// The store failed, or lost what is needed. Nothing was changed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What is there now could not be recorded. Nothing was changed.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// Paths changed since, or cannot be brought back; all of them are listed. Nothing was changed.
     #[error(
         "{} {} in the way of restoring, first {}",

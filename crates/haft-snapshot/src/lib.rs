@@ -34,6 +34,8 @@
 //!   recorded, except the owner of a file that has a set-user-id or set-group-id bit.
 //! - Neither a directory nor a file called `.git`, in any case of letters, at any depth, is ever looked into or touched. The files
 //!   of nested repositories are files like others. Temporaries of haft itself are passed over.
+//! - What the caller [hides](Store::hiding), such as credentials and a journal, is passed over as if it were not there, by
+//!   whatever name without links it is reached. It is not restored either.
 //! - Ignored files are recorded as well, within bounds of their own: one larger than [`Options::ignored_bytes_max`] is left
 //!   out, and so is, as a whole, an ignored directory which holds more bytes or more than [`Options::ignored_files_max`]
 //!   names. Counting ends at the bound, and is repeated only when a name in the directory itself came or went, so that a
@@ -53,7 +55,8 @@
 //! those that its owner needs to work in it counts as unchanged.
 //!
 //! What was left out of either record is left alone and listed. An exception is a file that was small enough to be recorded and then
-//! became too large: it is a conflict. Nothing that no record knows is ever removed to make room.
+//! became too large: it is a conflict. Of an ignored directory that outgrew its bounds, what the earlier record knows is brought
+//! back, whoever changed it since: who is to lose nothing by that records it first, as [`Store::unrecorded`] does. Nothing that no record knows is ever removed to make room.
 //!
 //! A file is replaced, not rewritten: of several hard links to it the restored path becomes a file of its own, and the others
 //! keep what they have. Where only bits differ they are changed in place. A replaced file keeps its owner as far as this process may
@@ -88,9 +91,11 @@ mod compose;
 mod diff;
 mod directory;
 mod error;
+mod hidden;
 mod id;
 pub mod limits;
 mod objects;
+mod quoted;
 mod record;
 mod restore;
 mod state;
@@ -102,6 +107,7 @@ pub use compose::Composed;
 pub use diff::{Change, ChangeKind};
 pub use error::{RecordError, RestoreError, StoreError};
 pub use id::{ContentId, ParseIdError, TreeId};
+pub use quoted::quoted;
 pub use record::{Changed, Lasting, LeftOutPath, Options, Recorded};
 pub use restore::{Conflict, ConflictReason, LeftAlone, LeftAloneReason, Overwrite, Restored};
 pub use state::{FileState, LeftOut, Owner, Reason, State};

@@ -13,6 +13,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use crate::error::StoreError;
+use crate::hidden::{Hidden, HiddenWithin};
 use crate::id::{ContentId, ObjectId, TreeId};
 use crate::limits::TREE_BYTES_MAX;
 use crate::objects::{Objects, make_private_directory, open_private};
@@ -32,6 +33,7 @@ const FORMAT_BYTES_MAX: u64 = 64;
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
+    hidden: Hidden,
     pub(crate) objects: Objects,
 }
 
@@ -86,9 +88,18 @@ impl Store {
             .and_then(|()| make_private_directory(&directory.join("roots")))
             .map_err(StoreError::io("make its directory"))?;
         let directory = directory.canonicalize().map_err(StoreError::io("find its directory"))?;
-        let store = Store { objects: Objects::open(&directory)?, directory };
+        let objects = Objects::open(&directory)?;
+        let store = Store { directory, hidden: Hidden::default(), objects };
         store.agree_on_format()?;
         Ok(store)
+    }
+
+    /// Never looks at these absolute paths and what is beneath them, wherever they lie in a root: they are neither
+    /// recorded nor compared nor brought back, as if they were not there. They need not exist.
+    #[must_use]
+    pub fn hiding(mut self, places: impl IntoIterator<Item = PathBuf>) -> Store {
+        self.hidden = Hidden::new(places);
+        self
     }
 
     /// Keeps every process from pruning this store while the answer lives.
@@ -173,6 +184,11 @@ impl Store {
         let directory = self.directory.join("roots").join(name);
         make_private_directory(&directory).map_err(StoreError::io("make its directories"))?;
         Ok(directory)
+    }
+
+    /// Returns what of a root is never looked at.
+    pub(crate) fn hidden_within(&self, root: &Root) -> HiddenWithin {
+        self.hidden.within(root.path())
     }
 
     /// Tells whether the store lies in the directory at `path`.

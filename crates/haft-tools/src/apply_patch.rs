@@ -53,6 +53,7 @@ pub(crate) fn apply_patch() -> Tool {
         .dangerous()
         .requires(changes_workspace())
         .digested(&["patch"])
+        .only_changes_files()
         .try_accesses(accesses)
         .execute_blocking(run)
 }

@@ -42,6 +42,7 @@ pub(crate) fn edit() -> Tool {
         .dangerous()
         .requires(changes_workspace())
         .digested(&["old_string", "new_string"])
+        .only_changes_files()
         .accesses(|input: &Input| vec![Access::read(&input.path), Access::write(&input.path)])
         .execute_blocking(run)
 }

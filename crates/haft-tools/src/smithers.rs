@@ -66,6 +66,7 @@ fn smithers_write() -> Tool {
         // The former content is read too, for its line ends.
         .requires(changes_workspace())
         .digested(&["content"])
+        .only_changes_files()
         .accesses(|input: &WriteInput| vec![Access::write(&input.path)])
         .execute_blocking(|input: WriteInput, cx: &Cx| {
             if input.content.len() > cx.max_output_bytes() {
@@ -92,6 +93,7 @@ fn smithers_edit() -> Tool {
         .dangerous()
         .requires(changes_workspace())
         .digested(&["patch"])
+        .only_changes_files()
         .accesses(|input: &EditInput| vec![Access::read(&input.path), Access::write(&input.path)])
         .execute_blocking(edit)
 }

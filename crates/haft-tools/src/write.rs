@@ -37,6 +37,7 @@ pub(crate) fn write() -> Tool {
         // The former content is read too, for its line ends.
         .requires(changes_workspace())
         .digested(&["content"])
+        .only_changes_files()
         .accesses(|input: &Input| vec![Access::write(&input.path)])
         .execute_blocking(run)
 }

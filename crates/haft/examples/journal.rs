@@ -1,7 +1,8 @@
 //! Measures what journaling costs, beside the least that the same database can do. Entrants take turns in one process. It
 //! prints one sample a line, `case<TAB>entrant<TAB>nanoseconds`, and judges nothing.
 //!
-//! Arguments: DIRECTORY (to work in), ROUNDS, ROWS (calls that a long run has).
+//! Arguments: DIRECTORY (to work in), ROUNDS, ROWS (calls that a long run has), and perhaps the one PART to measure:
+//! `one`, `many`, `long` or `resumed`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use haft::{
 use haft_contract::{
     CallId, CallKey, Cx, Effect, Envelope, Metadata, RunId, Scope, Tool, ToolError, Variables,
 };
+use haft_journal::limits::COMMIT_ENTRIES_MAX;
 use haft_journal::{
     Claim, Journal, MemoryJournal, NewRun, Outcome, Owner, PlannedCall, SqliteJournal, Status,
 };
@@ -21,6 +23,7 @@ use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use rusqlite::Connection;
 use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -34,16 +37,26 @@ const CALLS_A_TURN: u32 = 8;
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, rounds, rows] = arguments.as_slice() else {
-        return Err("expected DIRECTORY ROUNDS ROWS".into());
+    let [directory, rounds, rows, only @ ..] = arguments.as_slice() else {
+        return Err("expected DIRECTORY ROUNDS ROWS [PART]".into());
     };
     let (directory, rounds, rows) = (Path::new(directory), rounds.parse()?, rows.parse()?);
-    one_in_flight(directory, rounds).await?;
-    for in_flight in [1, 16, 128] {
-        many_in_flight(directory, rounds / 4, in_flight).await?;
+    let is_asked = |part: &str| only.is_empty() || only.iter().any(|only| only == part);
+    if is_asked("one") {
+        one_in_flight(directory, rounds).await?;
     }
-    long_run(directory, rounds, rows).await?;
-    resumed(directory, (rounds / 20).max(2)).await
+    if is_asked("many") {
+        for in_flight in [1, 16, 128] {
+            many_in_flight(directory, rounds / 4, in_flight).await?;
+        }
+    }
+    if is_asked("long") {
+        long_run(directory, rounds, rows).await?;
+    }
+    if is_asked("resumed") {
+        resumed(directory, (rounds / 20).max(2)).await?;
+    }
+    Ok(())
 }
 
 fn print(case: &str, entrant: &str, sample: Duration) {
@@ -74,11 +87,11 @@ impl Journaled {
         Ok(Self { journal, scope: Scope::of_run(run), epoch })
     }
 
-    /// Records one call from its intent to its end.
-    async fn call(&self, seq: u32) -> Result<(), Failure> {
+    /// Returns the call of that number, ready to be recorded.
+    fn planned(&self, seq: u32) -> PlannedCall {
         let input = json!({"seq": seq, "text": "x".repeat(INPUT_BYTES)}).to_string();
         let key = CallKey::first(&self.scope, "order", &input);
-        let planned = PlannedCall {
+        PlannedCall {
             id: CallId { scope: self.scope.clone(), seq },
             epoch: self.epoch,
             tool: "order".to_owned(),
@@ -89,35 +102,51 @@ impl Journaled {
             accesses: "[]".to_owned(),
             driver_call_id: None,
             started_at_ms: 1,
-        };
-        let intent = self.journal.intend(planned).await?;
-        let envelope = Envelope::Output { data: "ok".into(), metadata: Metadata::default() };
-        let outcome = Outcome { status: Status::Succeeded, envelope, finished_at_ms: 2 };
-        Ok(self.journal.settle(intent, outcome).await?)
+        }
     }
 
-    /// Records so many calls, `in_flight` of them at a time.
-    async fn calls(
-        self: &Arc<Self>,
-        first: u32,
-        count: u32,
-        in_flight: u32,
-    ) -> Result<(), Failure> {
-        let mut workers = tokio::task::JoinSet::new();
-        for worker in 0..in_flight {
-            let journaled = Arc::clone(self);
-            workers.spawn(async move {
-                for seq in (first + worker..first + count).step_by(in_flight as usize) {
-                    journaled.call(seq).await?;
-                }
-                Ok::<_, Failure>(())
-            });
-        }
-        for ended in workers.join_all().await {
-            ended?;
-        }
-        Ok(())
+    /// Records one call from its intent to its end.
+    async fn record(&self, call: PlannedCall) -> Result<(), Failure> {
+        let intent = self.journal.intend(call).await?;
+        let outcome = Outcome { status: Status::Succeeded, envelope: answer(), finished_at_ms: 2 };
+        Ok(self.journal.settle(intent, outcome).await?)
     }
+}
+
+fn answer() -> Envelope {
+    Envelope::Output { data: "ok".into(), metadata: Metadata::default() }
+}
+
+/// Lets each task take one share of the work, and returns how long all of them took.
+async fn shared<W, R>(
+    shares: Vec<Vec<W>>,
+    work: impl Fn(W) -> R + Clone + Send + 'static,
+) -> Result<Duration, Failure>
+where
+    W: Send + 'static,
+    R: Future<Output = Result<(), Failure>> + Send,
+{
+    let started = Instant::now();
+    let mut workers = tokio::task::JoinSet::new();
+    for share in shares {
+        let work = work.clone();
+        workers.spawn(async move {
+            for item in share {
+                work(item).await?;
+            }
+            Ok::<_, Failure>(())
+        });
+    }
+    for ended in workers.join_all().await {
+        ended?;
+    }
+    Ok(started.elapsed())
+}
+
+/// Deals so many numbers out to `tasks`, which then go through them side by side.
+fn shares<W>(first: u32, count: u32, tasks: u32, make: impl Fn(u32) -> W) -> Vec<Vec<W>> {
+    let share = |task| (first + task..first + count).step_by(tasks as usize).map(&make).collect();
+    (0..tasks).map(share).collect()
 }
 
 fn owner() -> Owner {
@@ -129,6 +158,9 @@ struct Raw {
     db: Connection,
     next: i64,
 }
+
+const RAW_INSERT: &str = "INSERT INTO rows (id, intent) VALUES (?1, ?2)";
+const RAW_UPDATE: &str = "UPDATE rows SET outcome = ?2 WHERE id = ?1";
 
 impl Raw {
     fn open(path: &Path) -> Result<Self, Failure> {
@@ -144,22 +176,102 @@ impl Raw {
     fn two_phases(&mut self, rows: u32) -> Result<(), Failure> {
         let first = self.next;
         self.next += i64::from(rows);
-        let intent = "x".repeat(INPUT_BYTES + 250);
-        let transaction = self.db.transaction()?;
-        for id in first..self.next {
-            transaction
-                .prepare_cached("INSERT INTO rows (id, intent) VALUES (?1, ?2)")?
-                .execute((id, &intent))?;
+        let (intent, outcome) = raw_texts();
+        for (text, statement) in [(intent, RAW_INSERT), (outcome, RAW_UPDATE)] {
+            let transaction = self.db.transaction()?;
+            for id in first..self.next {
+                transaction.prepare_cached(statement)?.execute((id, &text))?;
+            }
+            transaction.commit()?;
         }
-        transaction.commit()?;
-        let transaction = self.db.transaction()?;
-        for id in first..self.next {
-            transaction
-                .prepare_cached("UPDATE rows SET outcome = ?2 WHERE id = ?1")?
-                .execute((id, "x".repeat(80)))?;
-        }
-        Ok(transaction.commit()?)
+        Ok(())
     }
+}
+
+/// Returns an intent and an outcome with as many bytes as the texts of a recorded call have.
+fn raw_texts() -> (String, String) {
+    let scope = Scope::of_run(RunId::parse("measured").expect("it is an id"));
+    let key = CallKey::first(&scope, "order", "").to_string();
+    let input = json!({"seq": 10_000, "text": "x".repeat(INPUT_BYTES)}).to_string();
+    let words = [scope.run.as_str(), &scope.node, "order", "once", "intended", "[]"].concat();
+    let outcome = serde_json::to_string(&answer()).expect("an envelope is JSON");
+    ([&input, &key, &key, &words].map(String::as_str).concat(), outcome)
+}
+
+/// The raw limit of group commit: whoever has a row gives it to one thread and waits, and the thread commits together
+/// what waits.
+struct Group {
+    queue: mpsc::Sender<Change>,
+    thread: std::thread::JoinHandle<rusqlite::Result<()>>,
+}
+
+/// One half of a row on its way.
+struct Change {
+    id: u32,
+    text: String,
+    statement: RawStatement,
+    committed: oneshot::Sender<()>,
+}
+
+#[derive(Clone, Copy)]
+enum RawStatement {
+    Insert,
+    Update,
+}
+
+impl Group {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let Raw { db, .. } = Raw::open(path)?;
+        let (queue, changes) = mpsc::channel(1_024);
+        let thread = std::thread::spawn(move || commit_together(&db, changes));
+        Ok(Self { queue, thread })
+    }
+
+    async fn write(
+        queue: &mpsc::Sender<Change>,
+        id: u32,
+        text: String,
+        statement: RawStatement,
+    ) -> Result<(), Failure> {
+        let (committed, answer) = oneshot::channel();
+        queue.send(Change { id, text, statement, committed }).await.map_err(|_| "no writer")?;
+        Ok(answer.await?)
+    }
+
+    /// Writes a row and then its end.
+    async fn two_phases(
+        queue: mpsc::Sender<Change>,
+        (id, (intent, outcome)): (u32, (String, String)),
+    ) -> Result<(), Failure> {
+        Self::write(&queue, id, intent, RawStatement::Insert).await?;
+        Self::write(&queue, id, outcome, RawStatement::Update).await
+    }
+
+    fn close(self) -> Result<(), Failure> {
+        drop(self.queue);
+        Ok(self.thread.join().map_err(|_| "the writer panicked")??)
+    }
+}
+
+fn commit_together(db: &Connection, mut changes: mpsc::Receiver<Change>) -> rusqlite::Result<()> {
+    let (mut begin, mut commit) = (db.prepare("BEGIN IMMEDIATE")?, db.prepare("COMMIT")?);
+    let (mut insert, mut update) = (db.prepare(RAW_INSERT)?, db.prepare(RAW_UPDATE)?);
+    let mut batch = Vec::new();
+    while changes.blocking_recv_many(&mut batch, COMMIT_ENTRIES_MAX) > 0 {
+        begin.execute([])?;
+        for Change { id, text, statement, .. } in &batch {
+            match statement {
+                RawStatement::Insert => insert.execute((id, text))?,
+                RawStatement::Update => update.execute((id, text))?,
+            };
+        }
+        commit.execute([])?;
+        for change in batch.drain(..) {
+            // Whoever waited may have given up.
+            let _ = change.committed.send(());
+        }
+    }
+    Ok(())
 }
 
 /// A runtime with one tool that does nothing and may not be repeated.
@@ -216,8 +328,9 @@ async fn one_in_flight(directory: &Path, rounds: u32) -> Result<(), Failure> {
     let run = RunId::parse("measured")?;
     let (with, without) = (with.run(run.clone()), without.run(run));
     for round in 0..rounds {
+        let call = journaled.planned(round + 1);
         let started = Instant::now();
-        journaled.call(round + 1).await?;
+        journaled.record(call).await?;
         print("one in flight", "haft's journal", started.elapsed());
         let started = Instant::now();
         raw.two_phases(1)?;
@@ -232,37 +345,55 @@ async fn one_in_flight(directory: &Path, rounds: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Many calls at a time, against the same number of rows that share their commits.
+/// Many calls at a time: through the journal, through the barest thread that commits together, and as rows that share
+/// their commits in lock step, for which nobody waits.
 async fn many_in_flight(directory: &Path, rounds: u32, in_flight: u32) -> Result<(), Failure> {
     let case = format!("{in_flight} in flight, {CALLS_A_TURN} calls each");
-    let journal = directory.join(format!("many-{in_flight}.sqlite"));
-    let journaled = Arc::new(Journaled::open(&journal).await?);
-    let mut raw = Raw::open(&directory.join(format!("many-raw-{in_flight}.sqlite")))?;
+    let path = |name| directory.join(format!("many-{name}-{in_flight}.sqlite"));
+    let journaled = Arc::new(Journaled::open(&path("journal")).await?);
+    let group = Group::open(&path("group"))?;
+    let mut raw = Raw::open(&path("raw"))?;
     let count = in_flight * CALLS_A_TURN;
     for round in 0..rounds {
-        let started = Instant::now();
-        journaled.calls(round * count + 1, count, in_flight).await?;
-        print(&case, "haft's journal", started.elapsed() / count);
+        let first = round * count + 1;
+        let calls = shares(first, count, in_flight, |seq| journaled.planned(seq));
+        let recorder = Arc::clone(&journaled);
+        let record = move |call| {
+            let journaled = Arc::clone(&recorder);
+            async move { journaled.record(call).await }
+        };
+        print(&case, "haft's journal", shared(calls, record).await? / count);
+        let rows = shares(first, count, in_flight, |id| (id, raw_texts()));
+        let queue = group.queue.clone();
+        let write = move |row| Group::two_phases(queue.clone(), row);
+        print(&case, "raw group commit", shared(rows, write).await? / count);
         let started = Instant::now();
         for _ in 0..CALLS_A_TURN {
             raw.two_phases(in_flight)?;
         }
-        print(&case, "shared bare commits", started.elapsed() / count);
+        print(&case, "bare commits in lock step", started.elapsed() / count);
     }
-    Ok(())
+    group.close()
 }
 
 /// A call of a run that has many, beside one of a run that has few.
 async fn long_run(directory: &Path, rounds: u32, rows: u32) -> Result<(), Failure> {
     let long = Arc::new(Journaled::open(&directory.join("long.sqlite")).await?);
     let short = Arc::new(Journaled::open(&directory.join("short.sqlite")).await?);
-    long.calls(1, rows, 128).await?;
+    let recorder = Arc::clone(&long);
+    let record = move |seq| {
+        let journaled = Arc::clone(&recorder);
+        async move { journaled.record(journaled.planned(seq)).await }
+    };
+    shared(shares(1, rows, 128, |seq| seq), record).await?;
     for round in 0..rounds {
+        let call = long.planned(rows + round + 1);
         let started = Instant::now();
-        long.call(rows + round + 1).await?;
+        long.record(call).await?;
         print("a call of a long run", "after many calls", started.elapsed());
+        let call = short.planned(round + 1);
         let started = Instant::now();
-        short.call(round + 1).await?;
+        short.record(call).await?;
         print("a call of a long run", "after few calls", started.elapsed());
     }
     Ok(())

@@ -24,6 +24,9 @@ pub(crate) struct FileEffects {
     files: Vec<FileEffect>,
     /// What the call answers once they are made.
     pub(crate) answer: Value,
+    /// Whether the call does more to the world than these changes: then they do not tell whether it happened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_part: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,7 +78,13 @@ impl FileEffects {
             tag: tag.to_string(),
             files,
             answer: answer.clone(),
+            is_part: false,
         }))
+    }
+
+    /// Says whether the call does more to the world than these changes.
+    pub(crate) fn in_part(self, is_part: bool) -> Self {
+        Self { is_part, ..self }
     }
 
     /// Returns the effects that an intent keeps, `None` if it keeps none.

@@ -5,6 +5,7 @@ pub(crate) mod links;
 mod repository;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_contract::{
@@ -127,11 +128,16 @@ pub(crate) struct GrantedFs {
 /// takes it out, so that nothing is announced of a call that is over.
 pub(crate) struct OpenIntent {
     intent: Mutex<Option<Intent>>,
+    /// Whether a call does more to the world than one set of changes, as far as its tool says.
+    does_more: bool,
+    /// How many sets of changes were announced and not given up since.
+    announced: AtomicU32,
 }
 
 impl OpenIntent {
-    pub(crate) fn new(intent: Intent) -> Self {
-        Self { intent: Mutex::new(Some(intent)) }
+    pub(crate) fn new(intent: Intent, only_changes_files: bool) -> Self {
+        let announced = AtomicU32::new(0);
+        Self { intent: Mutex::new(Some(intent)), does_more: !only_changes_files, announced }
     }
 
     /// Ends the time in which something can be added to it.
@@ -163,9 +169,9 @@ impl GrantedFs {
 
     /// Records what is about to change, so that whoever finds this call unfinished can tell whether it did.
     fn announce(&self, root: &Root, changes: &[Change], answer: &Value) -> Result<(), ToolError> {
-        let slot = self.intent.as_ref().map(|open| &open.intent);
-        let slot = slot.map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(intent) = slot.as_ref().and_then(|intent| intent.as_ref()) else {
+        let open = self.intent.as_ref();
+        let slot = open.map(|open| open.intent.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some((open, intent)) = open.zip(slot.as_ref().and_then(|slot| slot.as_ref())) else {
             let message =
                 "the call is over, or was only a question whether it happened: nothing was changed";
             return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
@@ -178,7 +184,9 @@ impl GrantedFs {
         let effects = FileEffects::of(root, self.tag, changes, answer)
             .map_err(|err| path_error(&shown, &err))?;
         // Names that no text can hold leave it at the fact that something was about to change.
-        let details = effects.map_or_else(|| "{}".to_owned(), |effects| effects.to_json());
+        let is_part = open.announced.fetch_add(1, Ordering::Relaxed) > 0 || open.does_more;
+        let details =
+            effects.map_or_else(|| "{}".to_owned(), |effects| effects.in_part(is_part).to_json());
         let recorded = wait(self.shared.parts.journal.amend(intent, details));
         recorded.map_err(|err| {
             let message = format!("nothing was changed, because it could not be recorded: {err}");
@@ -264,7 +272,11 @@ impl Fs for GrantedFs {
         links::check(&root, &self.sandbox().protected_in(root.path()), &changes)?;
         let changes: Vec<Change> = changes.into_iter().map(sandbox_change).collect();
         self.announce(&root, &changes, answer)?;
-        root.apply_tagged(self.tag, changes).map_err(|err| apply_error(&err))
+        let applied = root.apply_tagged(self.tag, changes);
+        if let (Err(_), Some(open)) = (&applied, &self.intent) {
+            open.announced.fetch_sub(1, Ordering::Relaxed);
+        }
+        applied.map_err(|err| apply_error(&err))
     }
 }
 

@@ -20,8 +20,6 @@ pub const LEASE_RENEW_MS: u64 = 8_000;
 pub const SNAPSHOT_MS: u64 = 10_000;
 /// Calls of earlier attempts that a retry warning lists in full.
 pub const WARNED_CALLS_MAX: u32 = 10;
-/// Calls of earlier attempts among which a repeated one is looked for when repeats are refused or recalled.
-pub const REPEATED_CALLS_MAX: u32 = 10_000;
 
 /// All bounds of the pipeline, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
@@ -157,13 +155,6 @@ pub const TABLE: &[Limit] = &[
         "calls",
         "calls of earlier attempts that a retry warning lists",
         "the others are counted",
-    ),
-    Limit::new(
-        "REPEATED_CALLS_MAX",
-        REPEATED_CALLS_MAX as u64,
-        "calls",
-        "calls of earlier attempts among which a repeated one is looked for",
-        "a repeat of a later one is not noticed",
     ),
     Limit::new(
         "SNAPSHOT_MS",

@@ -1,9 +1,12 @@
 //! Runs of processes that are gone: what they left open is in doubt, and where the files tell what became of a call, it
 //! is settled at once. What files do not tell waits for a probe or a person.
 
-use haft_contract::{CallId, Effect, Envelope, Metadata, RequirementSet};
+use std::collections::{BTreeMap, HashSet};
+
+use haft_contract::{CallId, Effect, Envelope, Metadata};
 use haft_journal::{
-    CallOrder, CallQuery, CallRow, Holder, JournalError, SettledBy, Settlement, Status, Verdict,
+    CallOrder, CallQuery, CallRow, JournalError, NewRun, RunQuery, RunRow, SettledBy, Settlement,
+    Status, Verdict,
 };
 use haft_sandbox::Finished;
 use serde::Serialize;
@@ -30,27 +33,79 @@ pub(crate) enum Insight {
     InDoubt,
 }
 
-/// Takes all runs from owners that are gone.
+/// Takes all runs from owners that are gone, and looks at the files of what they left.
 pub(crate) async fn recover(shared: &Shared) -> Result<Recovered, JournalError> {
-    let mut recovered = Recovered::default();
+    let journal = &shared.parts.journal;
     let now_ms = shared.parts.clock.now_ms();
-    for holder in shared.parts.journal.holders().await? {
-        // One that lives and was only not heard of, on a machine that slept for one, keeps its runs until somebody
-        // wants them.
+    let mut left = Vec::new();
+    for holder in journal.holders().await? {
+        // One that lives and was only not heard of, on a machine that slept for one, keeps its runs.
         let known = (shared.parts.is_gone)(&holder.owner);
         let is_over = known.unwrap_or_else(|| holder.is_over(now_ms));
         if holder.owner.id != shared.parts.owner.id && is_over {
-            let of_run = abandon(shared, holder).await?;
-            recovered.in_doubt.extend(of_run.in_doubt);
-            recovered.settled.extend(of_run.settled);
+            left.extend(journal.abandon(holder).await?);
         }
     }
-    for row in unseen(shared).await? {
-        if let Insight::Happened(_) | Insight::NotHappened = look(shared, &row).await? {
-            recovered.settled.push(row.id());
-        }
+    let known: HashSet<CallId> = left.iter().cloned().collect();
+    let unseen = unseen(shared).await?.into_iter().map(|row| row.id());
+    let mut by_run: BTreeMap<String, Vec<CallId>> = BTreeMap::new();
+    for call in left.into_iter().chain(unseen.filter(|call| !known.contains(call))) {
+        by_run.entry(call.scope.run.to_string()).or_default().push(call);
+    }
+    let mut recovered = Recovered::default();
+    for calls in by_run.into_values() {
+        let settled = look_in_run(shared, &calls).await?;
+        let (settled, in_doubt) = calls.into_iter().partition(|call| settled.contains(call));
+        let in_doubt: Vec<CallId> = in_doubt;
+        recovered.settled.extend::<Vec<_>>(settled);
+        recovered.in_doubt.extend(in_doubt.into_iter().filter(|call| known.contains(call)));
     }
     Ok(recovered)
+}
+
+/// Looks at the files of calls of one run, and returns those that it settled. The run is held meanwhile: nobody else may
+/// look at these files, and nobody make the calls again. Where somebody else has it, that is their business.
+async fn look_in_run(shared: &Shared, calls: &[CallId]) -> Result<Vec<CallId>, JournalError> {
+    let journal = &shared.parts.journal;
+    let settled = Vec::new();
+    let Some(run) = calls.first().map(|call| call.scope.run.clone()) else { return Ok(settled) };
+    let _opening = shared.opening.lock().await;
+    if shared.holds(&run) {
+        return Ok(settled);
+    }
+    let query = RunQuery { run: Some(run), ..RunQuery::default() };
+    let Some(run) = journal.runs(query).await?.pop() else { return Ok(settled) };
+    let lease = match journal.open_run(run_as_recorded(run), shared.claim()).await {
+        Err(JournalError::Held { .. } | JournalError::Stuck { .. }) => return Ok(settled),
+        lease => lease?,
+    };
+    let settled = look_at_calls(shared, calls).await;
+    match journal.close_run(lease).await {
+        Ok(()) | Err(JournalError::Fenced { .. }) => settled,
+        Err(err) => Err(err),
+    }
+}
+
+/// Looks at the files of calls of a run that this process has, and returns those that it settled.
+pub(crate) async fn look_at_calls(
+    shared: &Shared,
+    calls: &[CallId],
+) -> Result<Vec<CallId>, JournalError> {
+    let mut settled = Vec::new();
+    for call in calls {
+        let rows = shared.parts.journal.calls(CallQuery::of_call(call.clone())).await?;
+        if let Some(row) = rows.first()
+            && let Insight::Happened(_) | Insight::NotHappened = look(shared, row).await?
+        {
+            settled.push(call.clone());
+        }
+    }
+    Ok(settled)
+}
+
+fn run_as_recorded(run: RunRow) -> NewRun {
+    let RunRow { id, front_end, root, version, started_at_ms, settings, .. } = run;
+    NewRun { id, front_end, root, started_at_ms, version, settings }
 }
 
 /// Returns calls whose files may not have been looked at yet: whoever took their run died in it, or could not. They lie
@@ -65,24 +120,6 @@ async fn unseen(shared: &Shared) -> Result<Vec<CallRow>, JournalError> {
     };
     rows.retain(is_unseen);
     Ok(rows)
-}
-
-/// Takes a run from an owner that is gone.
-pub(crate) async fn abandon(shared: &Shared, holder: Holder) -> Result<Recovered, JournalError> {
-    let journal = &shared.parts.journal;
-    let mut recovered = Recovered::default();
-    for call in journal.abandon(holder).await? {
-        let mut rows = journal.calls(CallQuery::of_call(call.clone())).await?;
-        let insight = match rows.pop() {
-            Some(row) => look(shared, &row).await?,
-            None => Insight::InDoubt,
-        };
-        match insight {
-            Insight::Happened(_) | Insight::NotHappened => recovered.settled.push(call),
-            Insight::InDoubt => recovered.in_doubt.push(call),
-        }
-    }
-    Ok(recovered)
 }
 
 /// Looks whether the files tell what became of a call in doubt, and records it.
@@ -101,9 +138,11 @@ pub(crate) async fn look(shared: &Shared, row: &CallRow) -> Result<Insight, Jour
         return Ok(Insight::InDoubt);
     };
     let roots = shared.parts.roots.clone();
-    let answer = effects.answer.clone();
+    let (answer, is_part) = (effects.answer.clone(), effects.is_part);
     let finished = tokio::task::spawn_blocking(move || effects.finish(&roots)).await;
     match finished {
+        // The rest of what the call does is not told by them.
+        Ok(Some(Ok(_))) if is_part => Ok(Insight::InDoubt),
         Ok(Some(Ok(Finished::Applied))) => happened(shared, row, answer).await,
         Ok(Some(Ok(Finished::NotApplied))) => not_happened(shared, row).await,
         Ok(Some(Ok(Finished::Unclear)) | None) => Ok(Insight::InDoubt),
@@ -116,11 +155,10 @@ pub(crate) async fn look(shared: &Shared, row: &CallRow) -> Result<Insight, Jour
     }
 }
 
-/// Returns whether files are the only thing outside that a tool can change: it needs to write some, and nothing else.
+/// Returns whether one set of changes of files is all that a call of a tool does.
 fn changes_only_files(shared: &Shared, tool: &str) -> bool {
-    let Some(registered) = shared.parts.registry.find(tool) else { return false };
-    let RequirementSet { fs, net, shell, capabilities } = &registered.contract().requires;
-    !fs.write.is_empty() && net.hosts.is_empty() && shell.is_empty() && capabilities.is_empty()
+    let registered = shared.parts.registry.find(tool);
+    registered.is_some_and(|registered| registered.contract().only_changes_files)
 }
 
 async fn happened(
@@ -130,19 +168,26 @@ async fn happened(
 ) -> Result<Insight, JournalError> {
     let metadata = Metadata { call_id: Some(row.id().to_string()), ..Metadata::default() };
     let envelope = Envelope::Output { data, metadata };
-    let row = resolve(shared, row, Verdict::Happened, envelope).await?;
-    Ok(Insight::Happened(Box::new(row)))
+    resolve(shared, row, Verdict::Happened, envelope).await.map(insight)
 }
 
 async fn not_happened(shared: &Shared, row: &CallRow) -> Result<Insight, JournalError> {
     let metadata = Metadata { call_id: Some(row.id().to_string()), ..Metadata::default() };
     let error_text = "the process died before this call changed anything".to_owned();
     let envelope = Envelope::Error { error_text, metadata };
-    resolve(shared, row, Verdict::NotHappened, envelope).await?;
-    Ok(Insight::NotHappened)
+    resolve(shared, row, Verdict::NotHappened, envelope).await.map(insight)
 }
 
-/// Records what was found out about a call in doubt.
+/// Returns what a row says that was settled, by whomever.
+fn insight(row: CallRow) -> Insight {
+    match (row.status, row.verdict) {
+        (Status::Succeeded, _) => Insight::Happened(Box::new(row)),
+        (_, Some(Verdict::NotHappened | Verdict::Retry)) => Insight::NotHappened,
+        (_, Some(Verdict::Happened) | None) => Insight::InDoubt,
+    }
+}
+
+/// Records what was found out about a call in doubt, and returns its row. If somebody else was first, theirs holds.
 pub(crate) async fn resolve(
     shared: &Shared,
     row: &CallRow,
@@ -151,5 +196,13 @@ pub(crate) async fn resolve(
 ) -> Result<CallRow, JournalError> {
     let settled_at_ms = shared.parts.clock.now_ms();
     let (call, by) = (row.id(), SettledBy::Probe);
-    shared.parts.journal.resolve(Settlement { call, verdict, by, envelope, settled_at_ms }).await
+    let journal = &shared.parts.journal;
+    let settlement = Settlement { call: call.clone(), verdict, by, envelope, settled_at_ms };
+    match journal.resolve(settlement).await {
+        Err(JournalError::NotInDoubt { .. }) => {
+            let mut rows = journal.calls(CallQuery::of_call(call.clone())).await?;
+            rows.pop().ok_or(JournalError::UnknownCall { call })
+        }
+        answer => answer,
+    }
 }

@@ -1,21 +1,24 @@
 //! One piece of durable work: the calls that belong together, numbered, and the right to make them.
 
 mod attempts;
+mod earlier;
 mod lease;
+mod occurrences;
 mod replay;
 mod warning;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{CallId, CallKey, Envelope, RunId, Scope, ScopeError};
+use haft_contract::{CallId, CallKey, Effect, Envelope, RunId, Scope, ScopeError};
 use haft_journal::{CallQuery, CallRow, JournalError, Lease, NewRun};
 
 use crate::call::{Call, Place};
 use crate::explain::Explanation;
 use crate::pipeline;
 use crate::session::SessionState;
-pub(crate) use attempts::{Attempt, Attempts, DriverId, Numbered};
+pub(crate) use attempts::{Attempt, Attempts, DriverId, Numbered, Unheard};
+pub(crate) use earlier::Earlier;
 use replay::Cursor;
 pub use warning::RetryWarning;
 
@@ -26,6 +29,14 @@ pub enum RunError {
     /// The journal failed, or somebody else has the run. If the call's effect was begun, its intent is in the journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The call was executed, and how it ended could not be recorded.
+    #[error("call {call} was begun and its end could not be recorded, so it is in doubt: {source}")]
+    Unrecorded {
+        /// The call, whose intent is in the journal.
+        call: CallId,
+        /// What the journal says.
+        source: Box<JournalError>,
+    },
     /// The call's place in the run is not valid.
     #[error(transparent)]
     Scope(#[from] ScopeError),
@@ -83,8 +94,9 @@ pub(crate) struct RunState {
     id: RunId,
     attempts: Arc<Attempts>,
     pub(crate) resume: Resume,
-    // Where a driver that starts over has got to, for each attempt; whoever makes a call takes the lock to find it.
-    cursors: Mutex<HashMap<Scope, Arc<Cursor>>>,
+    // Where a driver that starts over has got to, for each attempt, and the epoch under which that was loaded; whoever
+    // makes a call takes the lock to find it.
+    cursors: Mutex<HashMap<Scope, (u64, Arc<Cursor>)>>,
 }
 
 /// A call that is about to be placed.
@@ -101,6 +113,10 @@ pub(crate) struct Placed {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) epoch: u64,
     pub(crate) standing: Standing,
+    /// The calls like it that nobody heard the end of, while it is one of them.
+    pub(crate) unheard: Option<Unheard>,
+    /// How often a driver that starts over made it before.
+    pub(crate) counted: Option<u32>,
     /// Keeps a second call of the same name waiting outside until this one is done.
     pub(crate) driver_id: Option<DriverId>,
 }
@@ -195,45 +211,121 @@ impl RunState {
                 Some(claimed) => Some(claimed),
                 None => {
                     let standing = Standing::UnderWay;
-                    return Ok(Placed { attempt, epoch, standing, driver_id: None });
+                    let (unheard, counted, driver_id) = (None, None, None);
+                    return Ok(Placed { attempt, epoch, standing, unheard, counted, driver_id });
                 }
             },
         };
-        let standing = self.standing(placing, &attempt).await?;
-        Ok(Placed { attempt, epoch, standing, driver_id })
+        let cursor = match self.resume {
+            Resume::Continue => None,
+            Resume::Replay | Resume::Rejudge => Some(self.cursor(placing.scope, epoch).await?),
+        };
+        let counted = cursor.as_ref().map(|cursor| cursor.next(placing.first_key));
+        let counted_in = cursor.as_deref().zip(counted);
+        let (standing, unheard) = self.standing(placing, &attempt, counted_in).await?;
+        Ok(Placed { attempt, epoch, standing, unheard, counted, driver_id })
     }
 
+    /// Finds the recorded call that a call is. One that nobody heard the end of is that call, however the driver goes on:
+    /// else a driver that lost an answer would repeat the effect.
     async fn standing(
         &self,
         placing: &Placing<'_>,
         attempt: &Attempt,
-    ) -> Result<Standing, RunError> {
-        let cursor = match self.resume {
-            Resume::Continue => None,
-            Resume::Replay | Resume::Rejudge => Some(self.cursor(placing.scope).await?),
+        counted: Option<(&Cursor, u32)>,
+    ) -> Result<(Standing, Option<Unheard>), RunError> {
+        let recorded = match (self.named(placing).await?, counted) {
+            (Some(row), _) => {
+                let guess = counted.map_or(0, |(_, counted)| counted);
+                Some((attempt.occurrence_of(&row, placing.first_key, guess), row))
+            }
+            (None, Some((cursor, counted))) => self.counted(placing, cursor, counted).await?,
+            (None, None) => None,
         };
-        if let Some(row) = self.named(placing).await? {
-            let counted = cursor.map_or(0, |cursor| cursor.next(placing.first_key));
-            let occurrence = attempt.occurrence_of(&row, placing.first_key, counted);
-            return Ok(Standing::Recorded { row: Box::new(row), occurrence });
+        let unheard = match &recorded {
+            Some((_, row)) if row.effect != Effect::Once => None,
+            _ => attempt.unheard(placing.first_key).await,
+        };
+        match (recorded, unheard) {
+            (Some((occurrence, row)), None) => {
+                Ok((Standing::Recorded { row: Box::new(row), occurrence }, None))
+            }
+            (Some((occurrence, row)), Some(unheard)) => {
+                // Another call like it may have been made while this one waited for its end.
+                let row = Box::new(self.row(placing.scope, row.seq).await?);
+                Ok((Standing::Recorded { row, occurrence }, Some(unheard)))
+            }
+            (None, unheard) => self.unrecorded(placing, attempt, counted, unheard).await,
         }
-        let Some(cursor) = cursor else {
-            return Ok(Standing::New(attempt.number(placing.first_key)));
-        };
-        let occurrence = cursor.next(placing.first_key);
-        let recorded = match cursor.recorded(placing.first_key.occurrence(occurrence)) {
-            Some(seq) => Some(self.row(placing.scope, seq).await?),
-            None => None,
-        };
-        match (recorded, self.resume) {
-            (Some(row), _) => Ok(Standing::Recorded { row: Box::new(row), occurrence }),
-            (None, Resume::Rejudge) if cursor.last_seq() > 0 => {
-                let row = self.row(placing.scope, cursor.last_seq()).await?;
-                Err(divergence(row, placing).into())
+    }
+
+    /// Returns the recorded call that a driver which starts over has got to.
+    async fn counted(
+        &self,
+        placing: &Placing<'_>,
+        cursor: &Cursor,
+        counted: u32,
+    ) -> Result<Option<(u32, CallRow)>, RunError> {
+        if let Some(seq) = cursor.recorded(placing.first_key.occurrence(counted)) {
+            let row = self.row(placing.scope, seq).await?;
+            // One that its driver named otherwise is another one, however alike they are.
+            let is_other = |name: &str| placing.driver_call_id.is_some_and(|id| id != name);
+            if !row.driver_call_id.as_deref().is_some_and(is_other) {
+                return Ok(Some((counted, row)));
             }
-            (None, Resume::Continue | Resume::Replay | Resume::Rejudge) => {
-                Ok(Standing::New(attempt.number_as(placing.first_key, occurrence)))
+        }
+        if self.resume == Resume::Rejudge && cursor.last_seq() > 0 {
+            let row = self.row(placing.scope, cursor.last_seq()).await?;
+            return Err(divergence(row, placing).into());
+        }
+        Ok(None)
+    }
+
+    /// Returns the first call like this one that nobody heard the end of, or numbers it as a new one.
+    async fn unrecorded(
+        &self,
+        placing: &Placing<'_>,
+        attempt: &Attempt,
+        counted: Option<(&Cursor, u32)>,
+        unheard: Option<Unheard>,
+    ) -> Result<(Standing, Option<Unheard>), RunError> {
+        if let Some(seq) = unheard.as_ref().and_then(Unheard::first) {
+            let row = Box::new(self.row(placing.scope, seq).await?);
+            let occurrence = attempt.occurrence_of(&row, placing.first_key, 0);
+            if let Some((cursor, counted)) = counted {
+                cursor.give_back(placing.first_key, counted);
             }
+            return Ok((Standing::Recorded { row, occurrence }, unheard));
+        }
+        let numbered = match counted {
+            Some((cursor, occurrence)) if cursor.is_free(placing.first_key, occurrence) => {
+                attempt.number_as(placing.first_key, occurrence)
+            }
+            Some(_) | None => attempt.number(placing.first_key),
+        };
+        Ok((Standing::New(numbered), None))
+    }
+
+    /// Has a driver that starts over count a call as not made: when it comes again, it is still the same one.
+    pub(crate) fn uncount(&self, scope: &Scope, first_key: CallKey, counted: u32) {
+        let cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cursor)) = cursors.get(scope) {
+            cursor.give_back(first_key, counted);
+        }
+    }
+
+    /// Says that the run was taken away, if that is what an error says.
+    pub(crate) fn heed(&self, err: &RunError) {
+        let journal_error = match err {
+            RunError::Journal(err) => err,
+            RunError::Unrecorded { source, .. } => source,
+            RunError::Scope(_)
+            | RunError::Diverged(_)
+            | RunError::Panicked
+            | RunError::ShutDown => return,
+        };
+        if let JournalError::Fenced { epoch, .. } = journal_error {
+            self.attempts.lose(*epoch);
         }
     }
 
@@ -256,16 +348,26 @@ impl RunState {
         rows.pop().ok_or_else(|| JournalError::UnknownCall { call }.into())
     }
 
-    async fn cursor(&self, scope: &Scope) -> Result<Arc<Cursor>, JournalError> {
-        let known = |cursors: &HashMap<Scope, Arc<Cursor>>| cursors.get(scope).map(Arc::clone);
+    /// Returns where the driver has got to. What was recorded before is loaded under each epoch anew: in between, others
+    /// may have made calls.
+    async fn cursor(&self, scope: &Scope, epoch: u64) -> Result<Arc<Cursor>, JournalError> {
+        let known = |cursors: &HashMap<Scope, (u64, Arc<Cursor>)>| match cursors.get(scope) {
+            Some((of_epoch, cursor)) if *of_epoch >= epoch => Some(Arc::clone(cursor)),
+            _ => None,
+        };
         if let Some(cursor) = known(&self.cursors.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(cursor);
         }
-        let journal = &self.session.shared.parts.journal;
-        let loaded = Arc::new(Cursor::new(journal.recorded(scope).await?));
+        let recorded = self.session.shared.parts.journal.recorded(scope).await?;
         let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever came first while this was loading has begun to count.
-        Ok(Arc::clone(cursors.entry(scope.clone()).or_insert(loaded)))
+        if let Some(cursor) = known(&cursors) {
+            return Ok(cursor);
+        }
+        let earlier = cursors.get(scope).map(|(_, cursor)| cursor);
+        let cursor = Arc::new(Cursor::new(recorded, earlier.map(Arc::as_ref)));
+        cursors.insert(scope.clone(), (epoch, Arc::clone(&cursor)));
+        Ok(cursor)
     }
 }
 

@@ -18,7 +18,7 @@ const ROWS: usize = 100_000;
 const QUICK_ROWS: usize = 5_000;
 /// What two commits of the journal may take beside two bare ones.
 const ALONE_RATIO: f64 = 1.3;
-/// Seven tenths of the rate of shared bare commits, as the time that a call takes.
+/// Seven tenths of the raw rate of group commit, as the time that a call takes.
 const SHARED_RATIO: f64 = 1.0 / 0.7;
 /// How much slower a call may get in a long run.
 const LONG_RATIO: f64 = 1.2;
@@ -26,7 +26,9 @@ const RESUME_MS_MAX: u64 = 1_000;
 
 const ABOUT: &str = "\
 An intent and an outcome of a `once` call, both on disk before anybody goes on. *Bare commits* are the same database with one table, \
-two columns and no index; with many in flight, as many rows share each of their commits. Times are those of one call.";
+two columns of as many bytes and no index. The *raw group commit* is the barest thread that writes there for others: as many tasks \
+bring it their rows over a channel, wait for an intent to be committed and bring the outcome, and it commits together what waits. In \
+*lock step* nobody waits: as many rows share each commit, one after the other. Times are those of one call.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     let dir = bench.make_dir("journal")?;
@@ -78,7 +80,7 @@ fn target(case: &Case) -> Option<Target> {
     match case.name.as_str() {
         "one in flight" => Some(Target::ratio("journal", case, "two bare commits", ALONE_RATIO)),
         name if name.starts_with("128 in flight") => {
-            Some(Target::ratio("journal", case, "shared bare commits", SHARED_RATIO))
+            Some(Target::ratio("journal", case, "raw group commit", SHARED_RATIO))
         }
         "a call of a long run" => {
             Some(Target::ratio("after many", case, "after few calls", LONG_RATIO))

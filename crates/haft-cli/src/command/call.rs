@@ -1,10 +1,12 @@
 //! `haft call`: one call through the pipeline, its answer on standard output.
 
+mod going_on;
+
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use clap::Args;
-use haft::{Asker, Call, Clock as _, Place, Resume, Run, RunError, Runtime, SystemClock};
+use haft::{Asker, Call, Clock as _, RunError, Runtime, SystemClock};
 use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{CallOrder, CallQuery, CallRow, JournalError, Status as RowStatus};
 
@@ -15,7 +17,7 @@ use crate::password::without_passwords;
 use crate::placement::{Placement, PlacementArgs};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::{compose, input, output, quote, settings, signals};
+use crate::{compose, hint, input, output, quote, settings, signals};
 
 /// Call a tool and print its answer
 ///
@@ -34,7 +36,12 @@ Examples:
   haft call --run nightly --node build --resume replay bash '{\"cmd\":\"make\"}'
 
 A call that is in doubt ends with status 4; haft runs show says what to do about it. A run that another
-process has is not touched, which is status 1; a call that does not fit its record is status 2.")]
+process has is not touched, which is status 1; a call that does not fit its record is status 2; one that
+is refused, by a rule or by on_repeat, is status 3.
+
+With --resume replay each process counts from the start: the same call made by two processes is one call,
+and the second is answered from the record, which is said on standard error. Calls that are meant to be
+two get names (--call ID): each is executed once, and recalled by its name.")]
 pub(crate) struct CallArgs {
     /// The tool's id, as haft tools list shows it
     tool: String,
@@ -46,8 +53,8 @@ pub(crate) struct CallArgs {
     headless: bool,
     /// Name of the call by which it is known when it comes again
     ///
-    /// A call of this name that was made before in this attempt is answered from the record. One with another tool or
-    /// input is refused.
+    /// A call of this name that was made before in this attempt is answered from the record, and calls of different names
+    /// are different calls, even with the same tool and input. One with another tool or input than its name had is refused.
     #[arg(long, value_name = "ID")]
     call: Option<String>,
     #[command(flatten)]
@@ -67,10 +74,7 @@ pub(crate) async fn run(
     compose::recover(&runtime).await?;
     let session = compose::session(&runtime, &settings, "cli")?;
     let run = session.resume(run_id, resume);
-    if resume == Resume::Continue {
-        // What starts over repeats nothing.
-        warn_of_retry(&run, &place).await?;
-    }
+    going_on::tell(&**runtime.journal(), &run, &place, resume).await?;
     let call = Call {
         place,
         driver_call_id: args.call.clone(),
@@ -85,18 +89,20 @@ pub(crate) async fn run(
     runtime.shut_down().await;
     let envelope = match envelope {
         Ok(envelope) => envelope,
-        Err(err) => return Err(unrecorded(&runtime, run.id(), begun_ms, err).await),
+        Err(err) => {
+            let began = Began { tool: &args.tool, run: run.id(), at_ms: begun_ms };
+            return Err(unrecorded(&runtime, &began, err).await);
+        }
     };
-    print(&args, run.id(), &envelope, setting_args.json)?;
+    print(&args, run.id(), &envelope, setting_args)?;
     Ok(Status::of_envelope(&envelope))
 }
 
-/// Says what earlier attempts did before anything of it can be repeated.
-async fn warn_of_retry(run: &Run, place: &Place) -> Result<(), CommandError> {
-    if let Some(warning) = run.retry_warning(place).await? {
-        output::warning(&warning.to_string(), None);
-    }
-    Ok(())
+/// The call of this process, as far as it is known without the journal.
+struct Began<'a> {
+    tool: &'a str,
+    run: &'a RunId,
+    at_ms: u64,
 }
 
 /// Returns whether an error says that nothing was executed.
@@ -110,28 +116,34 @@ fn is_before_execution(err: &RunError) -> bool {
 }
 
 /// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
-async fn unrecorded(runtime: &Runtime, run: &RunId, begun_ms: u64, err: RunError) -> CommandError {
+async fn unrecorded(runtime: &Runtime, began: &Began<'_>, err: RunError) -> CommandError {
     if is_before_execution(&err) {
         return CommandError::from(err);
     }
-    let latest = CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
+    let Began { tool, run, at_ms } = began;
+    let hint = format!("haft runs show {run}");
+    if let RunError::Unrecorded { call, source } = err {
+        let message = format!(
+            "{tool} was executed as call {call} and its end could not be recorded, so it is in doubt: {source}"
+        );
+        return CommandError::in_doubt(message).hint(hint);
+    }
+    let latest =
+        CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run((*run).clone()) };
     // A journal that does not answer either leaves the first error to be told.
     let rows = runtime.journal().calls(latest).await.unwrap_or_default();
     let is_open = |row: &CallRow| {
-        let is_ours = row.started_at_ms >= begun_ms;
+        let is_ours = row.started_at_ms >= *at_ms;
         is_ours && [RowStatus::Intended, RowStatus::Unknown].contains(&row.status)
     };
     let err = CommandError::from(err);
     match rows.into_iter().find(is_open) {
-        Some(row) => CommandError {
-            status: Status::InDoubt,
-            message: format!(
-                "call {} was begun and its end could not be recorded, so it is in doubt: {}",
-                row.id(),
-                err.message
-            ),
-            hint: Some(format!("haft runs show {run}")),
-        },
+        Some(row) => CommandError::in_doubt(format!(
+            "{tool} was begun as call {} and its end could not be recorded, so it is in doubt: {}",
+            row.id(),
+            err.message
+        ))
+        .hint(hint),
         None => err,
     }
 }
@@ -148,16 +160,25 @@ fn print(
     args: &CallArgs,
     run: &RunId,
     envelope: &Envelope,
-    json: bool,
+    settings: &SettingArgs,
 ) -> Result<(), CommandError> {
-    if json {
+    if settings.json {
         return output::json(envelope);
     }
     match envelope {
         Envelope::Output { .. } => output::data(&envelope.text())?,
         Envelope::Error { error_text, .. } => {
-            output::error(error_text, hint(args, run, envelope).as_deref());
+            let hint = hint(args, run, envelope);
+            let hint = hint.map(|hint| hint::in_same_journal(&hint, settings));
+            output::error(error_text, hint.as_deref());
         }
+    }
+    let metadata = envelope.metadata();
+    if metadata.replayed {
+        let call = metadata.call_id.as_deref().unwrap_or("of before");
+        output::note(format_args!(
+            "recalled: this is what call {call} answered, and nothing was executed now"
+        ));
     }
     if std::io::stdout().is_terminal() {
         output::aside(summary(envelope));
@@ -171,6 +192,10 @@ fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
     match envelope.code()? {
         ErrorCode::ToolNotFound => Some("haft tools list".to_owned()),
         ErrorCode::InvalidInput => Some(format!("haft tools show {tool}")),
+        // An earlier attempt made it, which no rule of a session changes.
+        ErrorCode::PermissionDenied if envelope.metadata().held_back => {
+            Some(format!("haft runs show {run}"))
+        }
         ErrorCode::PermissionDenied if may_help(&envelope.text()) => {
             Some(again(&format!("--allow {tool}")))
         }

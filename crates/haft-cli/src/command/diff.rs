@@ -3,17 +3,25 @@
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
+use anstream::{AutoStream, ColorChoice};
 use clap::Args;
+use clap::builder::styling::{AnsiColor, Effects, Style};
 use haft::RootChanges;
-use haft_snapshot::{Change, ChangeKind, State as Recorded, Unified};
+use haft_snapshot::{Change, ChangeKind, State as Recorded, Unified, quoted};
 use serde_json::{Value, json};
 
-use super::undo::{changes, selection, tell_remarks};
+use super::undo::{changes, history, open, selection, tell_remarks, unrecorded};
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
-use crate::output;
 use crate::state::State;
+use crate::{output, settings};
+
+const FILES: Style = Style::new().effects(Effects::BOLD);
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// Show what a call changed, or a whole run
 ///
@@ -39,21 +47,35 @@ pub(crate) async fn run(
     setting_args: &SettingArgs,
     state: &State,
 ) -> Result<Status, CommandError> {
-    let roots = changes(&selection(&args.target)?, setting_args, state).await?;
+    let settings = settings::resolve(setting_args, state)?;
+    let of = selection(&args.target)?;
+    let journal = open(&settings).await?;
+    let history = history(&journal, &settings, state);
+    let roots = changes(&history, &of).await?;
+    unrecorded(&history, &of, &roots).await?;
     if setting_args.json {
-        let shown: Result<Vec<Value>, CommandError> = roots.iter().map(as_json).collect();
+        let shown: Result<Vec<Value>, CommandError> =
+            roots.iter().map(|root| as_json(root, args.stat)).collect();
         output::json(&shown?)?;
         return Ok(Status::Done);
     }
     tell_remarks(&roots);
     if roots.iter().all(|root| root.changes().is_empty()) {
-        output::note("nothing was changed");
+        output::note("no change was recorded");
     }
     for root in &roots {
         if roots.len() > 1 {
-            output::data(&format!("in {}:", output::visible(&root.root().to_string_lossy())))?;
+            output::data(&format!("in {}:", quoted(root.root())))?;
         }
+        let mut unknown: Option<PathBuf> = None;
         for change in root.changes() {
+            // Of a directory that one record left out, nothing is known of what is in it either.
+            if unknown.as_ref().is_some_and(|above| change.path.starts_with(above)) {
+                continue;
+            }
+            if change.kind() == ChangeKind::Unknown {
+                unknown = Some(change.path.clone());
+            }
             show(root, &change, args.stat)?;
         }
     }
@@ -68,12 +90,13 @@ fn show(root: &RootChanges, change: &Change, only_list: bool) -> Result<(), Comm
         Unified::Text(_) | Unified::Nothing => None,
         Unified::Binary => Some("not text".to_owned()),
         Unified::TooLarge => Some("too large to be compared".to_owned()),
+        Unified::NotRecorded if change.kind() == ChangeKind::Unknown => None,
         Unified::NotRecorded => Some("not recorded".to_owned()),
     };
     if let Some(remark) = remark {
         let _ = write!(line, "  {remark}");
     }
-    output::data(&output::visible(&line))?;
+    output::data(&line)?;
     match unified {
         Unified::Text(text) if !only_list => output::data(&shown(&text)),
         Unified::Text(_)
@@ -86,7 +109,7 @@ fn show(root: &RootChanges, change: &Change, only_list: bool) -> Result<(), Comm
 
 /// Returns what happened to a path, on one line.
 pub(super) fn headline(change: &Change) -> String {
-    let path = change.path.display();
+    let path = quoted(&change.path);
     match (change.kind(), &change.before, &change.after) {
         (ChangeKind::Added, _, Some(after)) => format!("added {path}{}", described(after)),
         (ChangeKind::Removed, Some(before), _) => format!("removed {path}{}", described(before)),
@@ -96,16 +119,32 @@ pub(super) fn headline(change: &Change) -> String {
         (ChangeKind::Mode, Some(before), Some(after)) => {
             format!("mode {path}{}", modes(before, after))
         }
+        (ChangeKind::Unknown, before, after) => {
+            format!("unknown {path}{}", unknown(before, after))
+        }
         (_, Some(before), Some(after)) => format!("modified {path}{}", modes(before, after)),
         (_, _, _) => format!("modified {path}"),
+    }
+}
+
+/// Says why it is not known whether a path changed.
+fn unknown(before: &Option<Recorded>, after: &Option<Recorded>) -> String {
+    match (before, after) {
+        (_, Some(Recorded::LeftOut(left_out))) => {
+            format!(": after the call it was not recorded ({})", left_out.reason)
+        }
+        (Some(Recorded::LeftOut(left_out)), _) => {
+            format!(": before the call it was not recorded ({})", left_out.reason)
+        }
+        (_, _) => String::new(),
     }
 }
 
 fn described(state: &Recorded) -> String {
     match state {
         Recorded::Directory { .. } => "/".to_owned(),
-        Recorded::Link { target } => format!(" -> {}", target.display()),
-        Recorded::File(file) if file.mode & 0o111 != 0 => format!(" (mode {:o})", file.mode),
+        Recorded::Link { target } => format!(" -> {}", quoted(target)),
+        Recorded::File(file) if file.mode & 0o111 != 0 => format!(" (mode {:03o})", file.mode),
         Recorded::File(_) => String::new(),
         Recorded::LeftOut(left_out) => format!(" ({})", left_out.reason),
     }
@@ -131,7 +170,7 @@ fn mode(state: &Recorded) -> Option<u32> {
 fn modes(before: &Recorded, after: &Recorded) -> String {
     match (mode(before), mode(after)) {
         (Some(before), Some(after)) if before != after => {
-            format!(" (mode {before:o} to {after:o})")
+            format!(" (mode {before:03o} to {after:03o})")
         }
         _ => String::new(),
     }
@@ -154,18 +193,51 @@ fn count(unified: &[u8]) -> String {
 
 /// Returns the text of files for standard output. A terminal gets none of the characters that would control it.
 fn shown(text: &[u8]) -> String {
+    let stdout = std::io::stdout();
     let text = String::from_utf8_lossy(text);
-    if !std::io::stdout().is_terminal() {
-        return text.into_owned();
+    let text = if stdout.is_terminal() { escaped(&text) } else { text.into_owned() };
+    match AutoStream::choice(&stdout) {
+        ColorChoice::Never => text,
+        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),
     }
-    text.split('\t').map(output::visible).collect::<Vec<_>>().join("\t")
 }
 
-fn as_json(root: &RootChanges) -> Result<Value, CommandError> {
+/// Returns a text, whose first two lines name the files, with what was added and removed in colours.
+fn coloured(text: &str) -> String {
+    let mut coloured = String::with_capacity(text.len());
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let style = match line.bytes().next() {
+            _ if index < 2 => FILES,
+            Some(b'+') => ADDED,
+            Some(b'-') => REMOVED,
+            Some(b'@') => PLACE,
+            Some(_) | None => Style::new(),
+        };
+        let _ = write!(coloured, "{style}{line}{style:#}{end}");
+    }
+    coloured
+}
+
+/// Returns a text whose characters control no terminal, and can still be told from each other.
+fn escaped(text: &str) -> String {
+    let is_plain = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            character if is_plain(character) => escaped.push(character),
+            character => escaped.extend(character.escape_default()),
+        }
+    }
+    escaped
+}
+
+fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
     let mut changes = Vec::new();
     for change in root.changes() {
         let unified = root.unified(&change).map_err(CommandError::failed)?;
         let text = match unified {
+            Unified::Text(_) if only_list => Value::Null,
             Unified::Text(text) => json!(String::from_utf8_lossy(&text)),
             Unified::Binary | Unified::TooLarge | Unified::NotRecorded | Unified::Nothing => {
                 Value::Null
@@ -198,6 +270,7 @@ fn change_name(kind: ChangeKind) -> &'static str {
         ChangeKind::Kind => "replaced",
         ChangeKind::Content => "modified",
         ChangeKind::Mode => "mode",
+        ChangeKind::Unknown => "unknown",
     }
 }
 
@@ -205,14 +278,35 @@ fn state_json(state: &Recorded) -> Value {
     match state {
         Recorded::File(file) => json!({
             "kind": "file",
-            "mode": format!("{:o}", file.mode),
+            "mode": format!("{:03o}", file.mode),
             "bytes": file.size_bytes,
             "blake3": file.content.to_string(),
         }),
-        Recorded::Directory { mode } => json!({"kind": "directory", "mode": format!("{mode:o}")}),
+        Recorded::Directory { mode } => json!({"kind": "directory", "mode": format!("{mode:03o}")}),
         Recorded::Link { target } => json!({"kind": "link", "target": target.to_string_lossy()}),
         Recorded::LeftOut(left_out) => {
             json!({"kind": "not recorded", "reason": left_out.reason.to_string()})
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_and_removed_has_colours() {
+        let text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two\n three";
+        let expect = "\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\u{1b}[36m@@ -1 +1 @@\u{1b}[0m\n\
+                      \u{1b}[31m-one\u{1b}[0m\n\u{1b}[32m+two\u{1b}[0m\n three";
+        assert_eq!(coloured(text), expect);
+    }
+
+    #[test]
+    fn what_would_control_a_terminal_is_escaped() {
+        let check = |text: &str, expect: &str| assert_eq!(escaped(text), expect);
+        check("plain\ttext ä\n", "plain\ttext ä\n");
+        check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
+        check("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}");
     }
 }

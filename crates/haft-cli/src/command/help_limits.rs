@@ -9,6 +9,7 @@ use crate::command::runs::{
 };
 use crate::error::{CommandError, Status};
 use crate::input::INPUT_BYTES_MAX;
+use crate::log::WARNING_AGAIN_MS;
 use crate::manifest::{
     KEEP_DAYS_MAX, LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX,
     SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
@@ -23,6 +24,13 @@ use crate::project::{PROJECT_BYTES_MAX, PROJECT_RULES_MAX};
 use crate::sidecars::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
 
 const OWN: &[Limit] = &[
+    Limit::new(
+        "WARNING_AGAIN_MS",
+        WARNING_AGAIN_MS,
+        "milliseconds",
+        "quiet of a warning before the same is said again",
+        "it is not said again",
+    ),
     Limit::new(
         "INPUT_BYTES_MAX",
         INPUT_BYTES_MAX,

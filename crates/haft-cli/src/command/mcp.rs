@@ -37,6 +37,7 @@ pub(crate) async fn run(
         place,
         resume,
         clock: Arc::new(SystemClock),
+        explain: |err| CommandError::from(err).message,
         state_key: id::random_bytes()?,
     };
     let served = serve_stdio(server, shutdown).await.map_err(CommandError::failed);

@@ -5,6 +5,7 @@ mod dead;
 mod doubt;
 mod export;
 mod list;
+mod named;
 mod prune;
 mod settle;
 mod show;
@@ -12,11 +13,14 @@ mod tail;
 mod text;
 mod verify;
 
+use std::sync::Arc;
+
 use clap::{Args, Subcommand};
 use haft_journal::Journal;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, Kind, Status};
+use crate::journal_place::JournalPlace;
 use crate::settings;
 use crate::state::State;
 
@@ -61,22 +65,54 @@ pub(crate) async fn run(
 ) -> Result<Status, CommandError> {
     let json = setting_args.json;
     let durability = settings::resolve_durability(setting_args, state)?;
-    let place = &durability.journal;
+    let recorded = Recorded { place: &durability.journal, state };
+    recorded.check_named()?;
     let looking = match args.command {
-        RunsCommand::Tail(args) => {
-            // Calls that come later need a journal to come to.
-            let journal = place.open().await?;
-            return tail::run(&args, &*journal, json).await;
+        RunsCommand::Tail(args) => return tail::run(&args, &recorded, json).await,
+        RunsCommand::Settle(args) => {
+            return settle::run(args, recorded.open_to_write().await?.as_deref(), json).await;
         }
-        RunsCommand::Settle(args) => return settle::run(args, &*place.open().await?, json).await,
         RunsCommand::Prune(args) => return prune::run(&args, &durability, state, json).await,
         RunsCommand::List(args) => Looking::List(args),
         RunsCommand::Show(args) => Looking::Show(args),
         RunsCommand::Export(args) => Looking::Export(args),
         RunsCommand::Verify(args) => Looking::Verify(args),
     };
-    let journal = place.open_to_read().await?;
-    looking.run(journal.as_deref(), json).await
+    looking.run(recorded.open().await?.as_deref(), setting_args).await
+}
+
+/// The journal that is looked after, which need not be there.
+struct Recorded<'a> {
+    place: &'a JournalPlace,
+    state: &'a State,
+}
+
+impl Recorded<'_> {
+    /// Refuses a journal that somebody named and that is not there. That of a user who has made no call yet is only empty.
+    fn check_named(&self) -> Result<(), CommandError> {
+        let is_default = self.place.file() == Some(self.state.journal().as_path());
+        if is_default || !self.place.is_missing() {
+            return Ok(());
+        }
+        let message = format!(
+            "there is no journal at {}: expected one there, because --db, HAFT_DB or [durability] of the manifest names it",
+            self.place
+        );
+        Err(CommandError::usage(message).kind(Kind::Journal))
+    }
+
+    /// Opens the journal to look at it, `None` if there is none yet.
+    async fn open(&self) -> Result<Option<Arc<dyn Journal>>, CommandError> {
+        self.place.open_to_read().await
+    }
+
+    /// Opens the journal to change what is in it, `None` if there is none yet.
+    async fn open_to_write(&self) -> Result<Option<Arc<dyn Journal>>, CommandError> {
+        if self.place.is_missing() {
+            return Ok(None);
+        }
+        self.place.open().await.map(Some)
+    }
 }
 
 /// What changes nothing.
@@ -89,17 +125,23 @@ enum Looking {
 
 impl Looking {
     /// Looks at the journal, `None` if there is none yet.
-    async fn run(self, journal: Option<&dyn Journal>, json: bool) -> Result<Status, CommandError> {
+    async fn run(
+        self,
+        journal: Option<&dyn Journal>,
+        settings: &SettingArgs,
+    ) -> Result<Status, CommandError> {
         match self {
-            Self::List(args) => list::run(&args, journal, json).await,
-            Self::Show(args) => show::run(&args, journal, json).await,
+            Self::List(args) => list::run(&args, journal, settings.json).await,
+            Self::Show(args) => show::run(&args, journal, settings).await,
             Self::Export(args) => export::run(&args, journal).await,
-            Self::Verify(_) => verify::run(journal, json).await,
+            Self::Verify(_) => verify::run(journal, settings.json).await,
         }
     }
 }
 
 /// Says that there is no such run.
 fn unknown_run(run: &str) -> CommandError {
-    CommandError::usage(format!("no run is called {run:?}")).hint("haft runs list")
+    CommandError::usage(format!("no run is called {run:?}"))
+        .kind(Kind::UnknownRun)
+        .hint("haft runs list")
 }

@@ -2,44 +2,46 @@
 //! through the same pipeline as every other, so that it is journaled and can be undone in turn. No rules are asked: whoever
 //! types this owns the workspace.
 
-use std::path::PathBuf;
+mod performing;
+mod text;
+
 use std::sync::Arc;
 
 use clap::Args;
-use haft::{
-    Call, Clock as _, HistoryError, Limits, OnRepeat, Registry, RootChanges, Roots, Runtime,
-    RuntimeParts, Sandbox, Selection, SessionOptions, SystemClock, WorkspaceSnapshots,
-};
-use haft_contract::{
-    Effect, Envelope, ErrorCode, RequirementSet, RunId, Tool, ToolError, Variables,
-};
-use haft_journal::Journal;
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
-use haft_sandbox::Launcher;
-use haft_snapshot::{LeftAloneReason, Overwrite, RestoreError, Restored};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use haft::{Clock as _, HistoryError, RootChanges, Selection, SnapshotHistory, SystemClock};
+use haft_contract::{CallId, Envelope, RunId};
+use haft_journal::{Journal, RunQuery};
+use haft_snapshot::{Options, Overwrite, RestoreError, Restored, quoted};
 
-use super::diff::headline;
+use self::performing::Undoing;
+use self::text::Told;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, Kind, Status};
 use crate::settings::{self, Settings};
 use crate::state::State;
-use crate::{call_name, compose, id, output, owner};
+use crate::{call_name, compose, output, owner};
+
+/// A call of which it is not known what it changed, and why.
+pub(super) type Unrecorded = (CallId, String);
 
 /// Bring back what was there before a call, or a whole run, changed it
 ///
-/// All paths that were changed are brought back, or none: what was changed since by something else is in the way, and
-/// listed. What the call did elsewhere than in the workspace stays done. An undo is recorded as a call of its own, which
-/// can be undone as well.
+/// Where something else changed one of the paths since, nothing is brought back, and every such path is listed. What was not
+/// recorded cannot be brought back: it stays, is listed, and the exit status is 5 instead of 0. What the call did elsewhere
+/// than in the workspace stays done. A run that a living process executes is not undone. An undo is recorded as a call
+/// of its own, which can be undone as well.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft undo nightly/main/0/1/3        Undo one call
   haft undo --to nightly/main/0/1/3   Undo every later call of its run
   haft undo nightly                   Undo a whole run
-  haft undo --dry-run nightly         Show what would be brought back")]
+  haft undo --dry-run nightly         Show what would be brought back
+
+Exit status:
+  0  All of it is as it was before
+  1  Nothing was undone: something is in the way, or a process executes the run
+  5  Partly undone: what was not recorded stays, and is listed")]
 pub(crate) struct UndoArgs {
     /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run
     #[arg(value_name = "CALL|RUN", required_unless_present = "to", conflicts_with = "to")]
@@ -55,16 +57,6 @@ pub(crate) struct UndoArgs {
     dry_run: bool,
 }
 
-/// The input of the call that undoes.
-#[derive(Deserialize, JsonSchema)]
-struct Input {
-    /// What is undone.
-    #[expect(dead_code, reason = "it is for whoever reads the journal")]
-    of: String,
-    /// Whether what others changed since is overwritten.
-    force: bool,
-}
-
 /// Runs the command.
 pub(crate) async fn run(
     args: UndoArgs,
@@ -76,25 +68,32 @@ pub(crate) async fn run(
         (None, Some(target)) => selection(target)?,
         (None, None) => return Err(CommandError::usage("name the call or the run to undo")),
     };
-    let roots = changes(&of, setting_args, state).await?;
+    let settings = settings::resolve(setting_args, state)?;
+    let journal = open(&settings).await?;
+    require_free(&*journal, &of).await?;
+    let history = history(&journal, &settings, state);
+    let roots = changes(&history, &of).await?;
+    let unrecorded = unrecorded(&history, &of, &roots).await?;
     tell_remarks(&roots);
     let overwrite = if args.force { Overwrite::Force } else { Overwrite::Refuse };
-    let rehearsed = rehearse(&roots, overwrite)?;
-    if args.dry_run || roots.iter().all(|root| root.paths().is_empty()) {
-        return show(&roots, &rehearsed, None, setting_args.json);
-    }
-    let settings = settings::resolve(setting_args, state)?;
-    let journal = settings.durability.journal.open().await?;
+    let rehearsed = rehearse(&of, &roots, overwrite)?;
+    let options = recording(&roots, &settings);
+    require_recorded(&roots, overwrite, &options)?;
+    let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
     let roots = Arc::new(roots);
-    let runtime = runtime(Arc::clone(&roots), journal, &settings, state)?;
-    let session = SessionOptions::headless(id::new("session", SystemClock.now_ms())?, "cli");
-    let run = runtime.session(session)?.run(compose::new_run()?);
-    let input = json!({"of": shown(&of), "force": args.force});
-    let envelope = run.call(Call::new("undo", input)).await;
-    runtime.shut_down().await;
-    let envelope = envelope?;
+    if args.dry_run || is_as_before {
+        let told =
+            Told { roots: &roots, restored: &rehearsed, unrecorded: &unrecorded, call: None };
+        return told.show(setting_args.json);
+    }
+    let undoing = Undoing { of: shown(&of), roots: Arc::clone(&roots), overwrite, options };
+    let (envelope, restored) = undoing.perform(&settings, state).await?;
     match &envelope {
-        Envelope::Output { .. } => show(&roots, &rehearsed, Some(&envelope), setting_args.json),
+        Envelope::Output { metadata, .. } => {
+            let call = metadata.call_id.as_deref();
+            let told = Told { roots: &roots, restored: &restored, unrecorded: &unrecorded, call };
+            told.show(setting_args.json)
+        }
         Envelope::Error { error_text, .. } => {
             output::error(error_text, None);
             Ok(Status::of_envelope(&envelope))
@@ -110,6 +109,15 @@ pub(super) fn selection(target: &str) -> Result<Selection, CommandError> {
     Ok(Selection::Run(RunId::parse(target).map_err(CommandError::usage)?))
 }
 
+/// Returns how the calls are named on the command line.
+fn as_argument(of: &Selection) -> String {
+    match of {
+        Selection::Call(call) => call.to_string(),
+        Selection::After(call) => format!("--to {call}"),
+        Selection::Run(run) => run.to_string(),
+    }
+}
+
 fn shown(of: &Selection) -> String {
     match of {
         Selection::Call(call) => call.to_string(),
@@ -118,26 +126,76 @@ fn shown(of: &Selection) -> String {
     }
 }
 
-/// Returns what the calls changed, according to the journal that the settings name.
-pub(super) async fn changes(
-    of: &Selection,
-    setting_args: &SettingArgs,
+/// Opens the journal that the settings name.
+pub(super) async fn open(settings: &Settings) -> Result<Arc<dyn Journal>, CommandError> {
+    let journal = settings.durability.journal.open_to_read().await?;
+    journal.ok_or_else(|| CommandError::usage("nothing was recorded yet").hint("haft runs list"))
+}
+
+/// Returns what was recorded around the calls of a journal.
+pub(super) fn history(
+    journal: &Arc<dyn Journal>,
+    settings: &Settings,
     state: &State,
-) -> Result<Vec<RootChanges>, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+) -> SnapshotHistory {
+    let hidden = compose::snapshots::hidden(settings, state);
     let place = &settings.durability.journal;
-    let none = || CommandError::usage("nothing was recorded yet").hint("haft runs list");
-    let journal = place.open_to_read().await?.ok_or_else(none)?;
-    let history = compose::snapshots::history(&journal, place, settings.snapshots.as_ref(), state);
+    compose::snapshots::history(journal, place, settings.snapshots.as_ref(), state).hiding(&hidden)
+}
+
+/// Returns what the calls changed.
+pub(super) async fn changes(
+    history: &SnapshotHistory,
+    of: &Selection,
+) -> Result<Vec<RootChanges>, CommandError> {
     history.changes(of).await.map_err(|err| match err {
         HistoryError::UnknownCall(_) => {
-            let run = shown(of);
-            let run = run.split('/').next().unwrap_or_default();
-            CommandError::usage(err).hint(format!("haft runs show {run}"))
+            CommandError::usage(err).hint(format!("haft runs show {}", of.run()))
         }
         HistoryError::UnknownRun(_) => CommandError::usage(err).hint("haft runs list"),
         err => CommandError::failed(err),
     })
+}
+
+/// Returns the calls of which it is not known what they changed, and says so of each.
+pub(super) async fn unrecorded(
+    history: &SnapshotHistory,
+    of: &Selection,
+    roots: &[RootChanges],
+) -> Result<Vec<Unrecorded>, CommandError> {
+    let found = history.unrecorded(of).await.map_err(CommandError::failed)?;
+    for (call, why) in &found {
+        let message = format!("nothing was recorded of what call {call} changed: {why}");
+        output::warning(&message, None);
+    }
+    // What was noted of these is told with all other remarks.
+    let lacking = roots.iter().flat_map(|root| {
+        root.remarks.iter().filter(|(call, _)| !root.calls.contains(call)).cloned()
+    });
+    Ok(found.into_iter().chain(lacking).collect())
+}
+
+/// Refuses while a process that lives executes the run: what it did last it may be doing still, and what it does next builds
+/// on that. One call can be undone as soon as nothing of its run is under way.
+async fn require_free(journal: &dyn Journal, of: &Selection) -> Result<(), CommandError> {
+    let run = of.run();
+    let held = journal.holders().await?.into_iter().find(|holder| holder.run == *run);
+    let Some(holder) = held else { return Ok(()) };
+    let is_gone = owner::find_out(&holder.owner);
+    if is_gone.unwrap_or_else(|| holder.is_over(SystemClock.now_ms())) {
+        return Ok(());
+    }
+    if let Selection::Call(_) = of {
+        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+        if journal.runs(query).await?.iter().all(|row| row.intended == 0) {
+            return Ok(());
+        }
+    }
+    let place = output::visible(&holder.owner.place);
+    let message = format!(
+        "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or end it"
+    );
+    Err(CommandError::failed(message).kind(Kind::Held).hint(format!("haft runs show {run}")))
 }
 
 /// Says what is not certain of what will be shown or done.
@@ -153,11 +211,15 @@ pub(super) fn tell_remarks(roots: &[RootChanges]) {
 }
 
 /// Finds out what undoing would do, and refuses if it cannot be done in every root.
-fn rehearse(roots: &[RootChanges], overwrite: Overwrite) -> Result<Vec<Restored>, CommandError> {
-    let again = "haft undo --force, which overwrites what was changed since";
+fn rehearse(
+    of: &Selection,
+    roots: &[RootChanges],
+    overwrite: Overwrite,
+) -> Result<Vec<Restored>, CommandError> {
+    let again = format!("haft undo --force {}", as_argument(of));
     if overwrite == Overwrite::Refuse && roots.iter().any(|root| root.ends_now) {
         let message = "nobody saw how the last of these calls ended, so everything that changed since it began would \
-                       be undone; look at it with haft diff";
+                       be undone; look at it with haft diff; --force undoes it";
         return Err(CommandError::failed(message).hint(again));
     }
     let (mut rehearsed, mut conflicts) = (Vec::new(), Vec::new());
@@ -165,7 +227,11 @@ fn rehearse(roots: &[RootChanges], overwrite: Overwrite) -> Result<Vec<Restored>
         match root.rehearse(overwrite) {
             Ok(restored) => rehearsed.push(restored),
             Err(RestoreError::Conflicts { conflicts: found }) => {
-                conflicts.extend(found.iter().map(|conflict| format!("  {conflict}")));
+                let is_one = roots.len() == 1;
+                conflicts.extend(found.iter().map(|conflict| match is_one {
+                    true => format!("  {conflict}"),
+                    false => format!("  in {}: {conflict}", quoted(root.root())),
+                }));
             }
             Err(err) => return Err(CommandError::failed(err)),
         }
@@ -173,146 +239,36 @@ fn rehearse(roots: &[RootChanges], overwrite: Overwrite) -> Result<Vec<Restored>
     if conflicts.is_empty() {
         return Ok(rehearsed);
     }
-    let message = format!("nothing was undone, because of these paths:\n{}", conflicts.join("\n"));
-    let err = CommandError::failed(message);
+    let found = conflicts.join("\n");
+    let err = CommandError::failed(format!("nothing was undone, because of these paths:\n{found}"));
     Err(if overwrite == Overwrite::Refuse { err.hint(again) } else { err })
 }
 
-/// Puts a runtime together whose only tool undoes just this.
-fn runtime(
-    changes: Arc<Vec<RootChanges>>,
-    journal: Arc<dyn Journal>,
-    settings: &Settings,
-    state: &State,
-) -> Result<Runtime, CommandError> {
-    let paths: Vec<PathBuf> = changes.iter().map(|root| root.root().to_path_buf()).collect();
-    let (first, others) = paths.split_first().ok_or_else(|| {
-        CommandError::failed("nothing was recorded of these calls that could be undone")
-    })?;
-    let roots = Roots::open(first, others)?;
-    let directory = compose::snapshots::directory(&settings.durability.journal, state);
-    let options = haft_snapshot::Options::default();
-    let clock = Arc::new(SystemClock);
-    let snapshots =
-        WorkspaceSnapshots::new(&directory, &roots, Arc::clone(&journal), clock.clone(), &options)
-            .including(changes.iter().flat_map(RootChanges::paths).collect());
-    let parts = RuntimeParts {
-        registry: Registry::new([tool(changes)])?,
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
-        roots,
-        journal,
-        requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("undo", "*", Action::Allow))],
-        limits: Limits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        project_rules: None,
-        watchdogs: Vec::new(),
-        launcher: Launcher::new(compose::helper()?),
-        sandbox: Sandbox::system(),
-        environment: Vec::new(),
-        sidecars: state.sessions(),
-        clock,
-        owner: owner::this_process(SystemClock.now_ms())?,
-        is_gone: Arc::new(owner::find_out),
-        snapshots: Some(Arc::new(snapshots)),
-        on_repeat: OnRepeat::default(),
-        settings: "{}".to_owned(),
-    };
-    Ok(Runtime::new(parts)?)
+/// Returns how what an undo overwrites is recorded: by the settings, and in any case whatever was recorded before.
+fn recording(roots: &[RootChanges], settings: &Settings) -> Options {
+    let options = settings.snapshots.clone().unwrap_or_default();
+    roots.iter().fold(options, |options, root| root.widened(&options))
 }
 
-fn tool(changes: Arc<Vec<RootChanges>>) -> Tool {
-    Tool::new("undo")
-        .description("Bring back what was there before calls changed it")
-        .effect(Effect::Once)
-        .dangerous()
-        .execute_blocking(move |input: Input, _cx| {
-            let overwrite = if input.force { Overwrite::Force } else { Overwrite::Refuse };
-            let undone: Result<Vec<Value>, ToolError> = changes
-                .iter()
-                .map(|root| root.undo(overwrite).map(|restored| as_json(root, &restored)))
-                .map(|undone| undone.map_err(|err| failed(&err)))
-                .collect();
-            undone.map(Value::from)
-        })
-}
-
-fn failed(err: &RestoreError) -> ToolError {
-    let mut message = err.to_string();
-    if let RestoreError::Conflicts { conflicts } = err {
-        let conflicts: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
-        message = format!("nothing was undone, because of these paths: {}", conflicts.join("; "));
-    }
-    ToolError::new(ErrorCode::ToolFailed, message)
-}
-
-fn as_json(root: &RootChanges, restored: &Restored) -> Value {
-    let left = restored
-        .left_alone
-        .iter()
-        .map(|left| json!({"path": left.path.to_string_lossy(), "reason": reason(left.reason)}));
-    let weakened: Vec<_> =
-        restored.weakened.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    json!({
-        "root": root.root().to_string_lossy(),
-        "written": restored.written,
-        "made": restored.made,
-        "removed": restored.removed,
-        "modes": restored.modes,
-        "already": restored.already,
-        "left_alone": left.collect::<Vec<_>>(),
-        "weakened": weakened,
-    })
-}
-
-fn reason(reason: LeftAloneReason) -> String {
-    match reason {
-        LeftAloneReason::NotRecorded(reason) => format!("it was not recorded: {reason}"),
-        LeftAloneReason::NotEmpty => "something that is not to be removed is in it".to_owned(),
-        _ => "it cannot be brought back".to_owned(),
-    }
-}
-
-/// Tells what was done, or would be if `undone` is not given.
-fn show(
+/// Refuses to overwrite what could not be brought back by undoing the undo.
+fn require_recorded(
     roots: &[RootChanges],
-    rehearsed: &[Restored],
-    undone: Option<&Envelope>,
-    json: bool,
-) -> Result<Status, CommandError> {
-    let call = undone.and_then(|envelope| envelope.metadata().call_id.clone());
-    if json {
-        let planned: Vec<Value> =
-            roots.iter().zip(rehearsed).map(|(root, restored)| as_json(root, restored)).collect();
-        let done = match undone {
-            Some(Envelope::Output { data, .. }) => data.clone(),
-            Some(Envelope::Error { .. }) | None => Value::from(planned),
-        };
-        output::json(&json!({"call": call, "dry_run": undone.is_none(), "roots": done}))?;
-        return Ok(Status::Done);
+    overwrite: Overwrite,
+    options: &Options,
+) -> Result<(), CommandError> {
+    let mut lost = Vec::new();
+    for root in roots {
+        let found = root.unrecorded(overwrite, options).map_err(CommandError::failed)?;
+        lost.extend(
+            found.iter().map(|lost| format!("  {}: {}", quoted(&lost.path), lost.left_out.reason)),
+        );
     }
-    for (root, restored) in roots.iter().zip(rehearsed) {
-        for change in root.changes() {
-            output::data(&output::visible(&format!("undo {}", headline(&change))))?;
-        }
-        for left in &restored.left_alone {
-            let path = left.path.display();
-            output::note(output::visible(&format!("{path} stays: {}", reason(left.reason))));
-        }
-        for path in &restored.weakened {
-            let path = output::visible(&path.to_string_lossy());
-            output::note(format_args!("{path} does not run as its owner any more"));
-        }
+    if lost.is_empty() {
+        return Ok(());
     }
-    match call {
-        Some(call) => {
-            output::note(format_args!("undone by call {call}; to take that back: haft undo {call}"))
-        }
-        None if roots.iter().all(|root| root.paths().is_empty()) => {
-            output::note("nothing was changed, so there is nothing to undo");
-        }
-        None => output::note("nothing was changed: this was a rehearsal"),
-    }
-    Ok(Status::Done)
+    Err(CommandError::failed(format!(
+        "nothing was undone, because what is at these paths now cannot be recorded, and would be lost for good; move it \
+         away, or raise file_bytes in [snapshots] of a trusted manifest if it is too large:\n{}",
+        lost.join("\n")
+    )))
 }

@@ -23,7 +23,8 @@ pub(super) fn hook(
     let directory = directory(&settings.durability.journal, state);
     let roots = super::roots(settings)?;
     let journal = Arc::clone(journal);
-    let hook = WorkspaceSnapshots::new(&directory, &roots, journal, Arc::new(SystemClock), options);
+    let hook = WorkspaceSnapshots::new(&directory, &roots, journal, Arc::new(SystemClock), options)
+        .hiding(&hidden(settings, state));
     Ok(Some(Arc::new(hook)))
 }
 
@@ -39,11 +40,13 @@ pub(crate) fn history(
     SnapshotHistory::new(&directory(place, state), Arc::clone(journal), options)
 }
 
+/// Returns the places of which nothing is recorded and nothing brought back: those that no call reads.
+pub(crate) fn hidden(settings: &Settings, state: &State) -> Vec<PathBuf> {
+    // Which roots there are matters to what can be read alone.
+    super::places(settings, state, &[]).hidden
+}
+
 /// Returns the directory of a journal's stores.
 pub(crate) fn directory(place: &JournalPlace, state: &State) -> PathBuf {
-    let name = match place.file() {
-        Some(file) => std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
-        None => PathBuf::from(place.to_string()),
-    };
-    state.snapshots().join(sha256_hex(name.to_string_lossy().as_bytes()))
+    state.snapshots().join(sha256_hex(place.identity().as_bytes()))
 }

@@ -4,6 +4,8 @@
 use haft::OnRepeat;
 use serde::Deserialize;
 
+use crate::journal_place::JournalPlace;
+
 /// Longest time that records can be asked to be kept, in days: a hundred years.
 pub(crate) const KEEP_DAYS_MAX: u64 = 36_500;
 
@@ -47,6 +49,13 @@ impl DurabilitySection {
         if self.journal.as_deref().is_some_and(str::is_empty) {
             let message = "journal: expected a file or a URL, found an empty text";
             problems.push(("journal", message.to_owned()));
+        }
+        if let Some(problem) = self.journal.as_deref().and_then(JournalPlace::problem_of) {
+            problems.push(("journal", format!("journal: {problem}")));
+        }
+        if self.keep_bytes == Some(0) {
+            let message = "keep_bytes: expected at least 1 byte, found 0, which would keep nothing";
+            problems.push(("keep_bytes", message.to_owned()));
         }
         if let Some(days) = self.keep_days.filter(|days| *days == 0 || *days > KEEP_DAYS_MAX) {
             let message = format!("keep_days: expected 1 to {KEEP_DAYS_MAX} days, found {days}");

@@ -231,6 +231,11 @@ impl Reader {
         let problems = section.problems().into_iter();
         self.problems
             .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+        let patterns = section.pattern_problems().into_iter().map(|(place, message)| {
+            let span = span_of_item(&value, "exclude", place);
+            Problem { span, message }
+        });
+        self.problems.extend(patterns);
         section
     }
 
@@ -364,6 +369,13 @@ impl Reader {
 fn span_of(table: &Value<'_>, key: &str) -> std::ops::Range<usize> {
     let found = table.get_ref().as_table().and_then(|table| table.get(key));
     found.map_or(table.span(), Spanned::span)
+}
+
+/// Returns where an item of the list is that a key of a table has, or where the list is.
+fn span_of_item(table: &Value<'_>, key: &str, place: usize) -> std::ops::Range<usize> {
+    let list = table.get_ref().as_table().and_then(|table| table.get(key));
+    let item = list.and_then(|list| list.get_ref().as_array()?.get(place));
+    item.map_or_else(|| span_of(table, key), Spanned::span)
 }
 
 /// Returns the complaint of the reader of TOML; `whole` is where it is about if it does not say.

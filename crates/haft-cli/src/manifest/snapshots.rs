@@ -41,19 +41,37 @@ impl SnapshotsSection {
 
     /// Returns the keys whose values cannot be used, and what is wrong with them.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        // Without any file there would be nothing to bring back; for that there is `enabled`. None that is ignored may be.
         let bounds = [
-            ("file_bytes", self.file_bytes, SNAPSHOT_FILE_BYTES_MAX),
-            ("files", self.files, SNAPSHOT_FILES_MAX),
-            ("ignored_bytes", self.ignored_bytes, SNAPSHOT_IGNORED_BYTES_MAX),
-            ("ignored_files", self.ignored_files, SNAPSHOT_FILES_MAX),
+            ("file_bytes", self.file_bytes, 1, SNAPSHOT_FILE_BYTES_MAX),
+            ("files", self.files, 1, SNAPSHOT_FILES_MAX),
+            ("ignored_bytes", self.ignored_bytes, 0, SNAPSHOT_IGNORED_BYTES_MAX),
+            ("ignored_files", self.ignored_files, 0, SNAPSHOT_FILES_MAX),
         ];
-        let outside = bounds.into_iter().filter_map(|(key, value, maximum)| {
-            let value = value.filter(|value| *value > maximum)?;
-            Some((key, format!("{key}: expected 0 to {maximum}, found {value}")))
+        let outside = bounds.into_iter().filter_map(|(key, value, least, most)| {
+            let value = value.filter(|value| *value < least || *value > most)?;
+            Some((key, format!("{key}: expected {least} to {most}, found {value}")))
         });
-        let pattern =
-            self.options().check().err().map(|err| ("exclude", format!("exclude: {err}")));
-        outside.chain(pattern).collect()
+        outside.collect()
+    }
+
+    /// Returns the patterns that cannot be used, by their places in the list, and what is wrong with them.
+    pub(super) fn pattern_problems(&self) -> Vec<(usize, String)> {
+        let problem = |pattern: &String| match pattern.trim() {
+            "" => Some("exclude: expected a pattern, found an empty text".to_owned()),
+            comment if comment.starts_with('#') => Some(format!(
+                "exclude: expected a pattern, found the comment {comment:?}: a name that begins with # is written \\#"
+            )),
+            open if is_unclosed(open) => Some(format!(
+                "exclude: expected a pattern, found {open:?} with a [ that no ] follows: one that is meant is written \\["
+            )),
+            _ => {
+                let alone = Options { excluded: vec![pattern.clone()], ..Options::default() };
+                alone.check().err().map(|err| format!("exclude: {err}"))
+            }
+        };
+        let patterns = self.exclude.iter().enumerate();
+        patterns.filter_map(|(place, pattern)| Some((place, problem(pattern)?))).collect()
     }
 
     /// Takes everything out and returns it in the words of the manifest: whatever is not recorded cannot be undone, and what
@@ -81,5 +99,47 @@ impl SnapshotsSection {
             .filter_map(|(key, bound)| bound.map(|bound| format!("snapshots.{key} = {bound}")));
         words.extend(set);
         words
+    }
+}
+
+/// Returns whether a set of characters is begun and not ended, which as a pattern matches nothing.
+fn is_unclosed(pattern: &str) -> bool {
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                characters.next();
+            }
+            '[' => {
+                let rest = characters.as_str();
+                let members = rest.strip_prefix(['!', '^']).unwrap_or(rest);
+                // A bracket that comes first is a member.
+                let mut after = members.chars();
+                after.next();
+                let Some((_, after)) = after.as_str().split_once(']') else { return true };
+                characters = after.chars();
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_characters_has_an_end() {
+        let check =
+            |pattern: &str, expect: bool| assert_eq!(is_unclosed(pattern), expect, "{pattern}");
+        check("[a", true);
+        check("x[]", true);
+        check("x[!]", true);
+        check("[a][", true);
+        check("[]]", false);
+        check("[!]]*.[ch]", false);
+        check(r"\[a", false);
+        check("*.o", false);
     }
 }

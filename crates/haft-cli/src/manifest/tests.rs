@@ -29,7 +29,7 @@ preset = "read-only"
 tools = ["read", "shop.order"]
 allow_network = true
 limits = { output_bytes = 1, timeout_ms = 2 }
-durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 0 }
+durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 1 }
 scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
 [requires.fs]
 read = ["{user-data}/notes/**"]
@@ -96,7 +96,7 @@ match = ["git status --short"]
                     36500,
                 ),
                 keep_bytes: Some(
-                    0,
+                    1,
                 ),
             },
             scope: ScopeSection {
@@ -691,6 +691,22 @@ fn durability_has_bounds() {
     "#]],
     );
     check_problems(
+        "[durability]\nkeep_bytes = 0\njournal = \"mysql://a:secret@b/c\"\n",
+        &expect![[r#"
+            manifest haft.toml has 2 problems
+
+            haft.toml:2:14: keep_bytes: expected at least 1 byte, found 0, which would keep nothing
+              |
+            2 | keep_bytes = 0
+              |              ^
+
+            haft.toml:3:11: journal: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
+              |
+            3 | journal = "mysql://a:***@b/c"
+              |           ^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
+    );
+    check_problems(
         "[durability]\njournals = \"postgres://a:secret@b/c\"\n",
         &expect![[r#"
         manifest haft.toml has 1 problem
@@ -701,4 +717,42 @@ fn durability_has_bounds() {
           | ^^^^^^^^
     "#]],
     );
+}
+
+#[test]
+fn snapshots_have_bounds_and_patterns() {
+    check_problems(
+        "[snapshots]\nfiles = 0\nfile_bytes = 0\nexclude = [\n  \"*.o\",\n  \"[a\",\n  \"\",\n  \"#x\",\n]\n",
+        &expect![[r##"
+            manifest haft.toml has 5 problems
+
+            haft.toml:2:9: files: expected 1 to 10000000, found 0
+              |
+            2 | files = 0
+              |         ^
+
+            haft.toml:3:14: file_bytes: expected 1 to 1073741824, found 0
+              |
+            3 | file_bytes = 0
+              |              ^
+
+            haft.toml:6:3: exclude: expected a pattern, found "[a" with a [ that no ] follows: one that is meant is written \[
+              |
+            6 |   "[a",
+              |   ^^^^
+
+            haft.toml:7:3: exclude: expected a pattern, found an empty text
+              |
+            7 |   "",
+              |   ^^
+
+            haft.toml:8:3: exclude: expected a pattern, found the comment "#x": a name that begins with # is written \#
+              |
+            8 |   "#x",
+              |   ^^^^
+        "##]],
+    );
+    let fine =
+        "[snapshots]\nignored_files = 0\nignored_bytes = 0\nexclude = [\"!a\", \"\\\\#x\"]\n";
+    assert!(read::read(fine, Examples::Checked).is_ok());
 }

@@ -472,10 +472,10 @@ fn calls_of_one_run_are_numbered_on() {
             root      /world/work
             begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
 
-            CALL        TOOL  STATUS     STARTED                   MS  CODE  INPUT
-            main/2/3/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
-            n/0/1/1     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
-            n/0/1/2     read  succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
+            CALL           TOOL  STATUS     STARTED                   MS  CODE  INPUT
+            r1/main/2/3/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -     notes.txt
+            r1/n/0/1/1     read  succeeded  2000-01-01T00:00:00.000Z  0  -     notes.txt
+            r1/n/0/1/2     read  succeeded  2000-01-01T00:00:00.000Z  0  -     notes.txt
             --- status 0
         "#]],
     );

@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::world::{World, names};
 
-const ORDER: &str = r#"{"cmd":"echo ordered >> orders; echo $$ > begun; sleep 1000"}"#;
-const QUICK: &str = r#"{"cmd":"echo ordered >> orders; echo done"}"#;
+pub(crate) const ORDER: &str = r#"{"cmd":"echo ordered >> orders; echo $$ > begun; sleep 1000"}"#;
+pub(crate) const QUICK: &str = r#"{"cmd":"echo ordered >> orders; echo done"}"#;
 
 /// A `haft call` in the middle of a command.
-struct Ordering {
+pub(crate) struct Ordering {
     child: Child,
 }
 
 impl Ordering {
-    fn begin(world: &World, run: &str) -> Self {
+    pub(crate) fn begin(world: &World, run: &str) -> Self {
         Self::of(world, run, ORDER)
     }
 
@@ -37,14 +37,14 @@ impl Ordering {
         Self { child }
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
 /// Runs haft and compares everything that can be seen of it but how wide columns are, which depends on the machine.
-fn check_squeezed(world: &World, args: &[&str], expect: &expect_test::Expect) {
+pub(crate) fn check_squeezed(world: &World, args: &[&str], expect: &expect_test::Expect) {
     let shown = world.shown(&world.haft(args).output().unwrap());
     let squeeze = |line: &str| {
         let indent = line.len() - line.trim_start_matches(' ').len();
@@ -79,23 +79,22 @@ fn what_was_killed_is_in_doubt_and_says_what_to_type() {
         &world,
         &["runs", "show", "r1"],
         &expect![[r#"
-            warning: 1 call is in doubt: it was begun, its end was never recorded, and it may or may not have happened. Find out, then say so:
-              bash  main/0/1/2  {"cmd":"echo ordered >> orders; echo $$ > begun; sleep 1000"…
-                haft runs settle r1/main/0/1/2 happened  # it is not executed again
-                haft runs settle r1/main/0/1/2 not-happened  # a resume executes it
-                haft runs settle r1/main/0/1/2 retry  # a resume executes it although it may have happened
-
-            A retry (attempt 2 of main/0) would be warned of 1 call not safe to repeat:
-              bash  main/0/1/2  intended
-
             run  r1
             root  /world/work
             begun  2000-01-01T00:00:00.000Z by cli, haft VERSION
             holder  process 7 on host, which is gone (since 2000-01-01T00:00:00.000Z, epoch 2)
+            retry  attempt 2 of main/0 would be warned of 1 call not safe to repeat
+
+            1 call is in doubt: it was begun, its end was never recorded, and it may or may not have happened:
+              r1/main/0/1/2  bash  echo ordered >> orders; echo $$ > begun; sleep 1000
+            Find out, then say so:
+              haft runs settle r1/main/0/1/2 happened  # it is not executed again
+              haft runs settle r1/main/0/1/2 not-happened  # a resume executes it
+              haft runs settle r1/main/0/1/2 retry  # a resume executes it although it may have happened
 
             CALL  TOOL  STATUS  STARTED  MS  CODE  INPUT
-            main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  {"path":"notes.txt"}
-            main/0/1/2  bash  intended  2000-01-01T00:00:00.000Z  -  -  {"cmd":"echo ordered >> orders; echo $$ > begun; sleep 1000"…
+            r1/main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  notes.txt
+            r1/main/0/1/2  bash  intended  2000-01-01T00:00:00.000Z  -  -  echo ordered >> orders; echo $$ > begun; sleep 1000
             --- status 0
         "#]],
     );
@@ -144,9 +143,11 @@ fn what_may_have_happened_is_not_repeated_until_somebody_settles_it() {
     world.check(
         &replay,
         &expect![[r#"
-        ordered
-        --- status 0
-    "#]],
+            ordered
+            --- stderr
+            recalled: this is what call r1/main/0/1/2 answered, and nothing was executed now
+            --- status 0
+        "#]],
     );
     world.check(&settle(&["not-happened"]), &expect![[r#"
         --- stderr
@@ -160,16 +161,14 @@ fn what_may_have_happened_is_not_repeated_until_somebody_settles_it() {
         &world,
         &["runs", "show", "r1"],
         &expect![[r#"
-            A retry (attempt 2 of main/0) would be warned of 1 call not safe to repeat:
-              bash  main/0/1/2  succeeded
-
             run  r1
             root  /world/work
             begun  2000-01-01T00:00:00.000Z by cli, haft VERSION
+            retry  attempt 2 of main/0 would be warned of 1 call not safe to repeat
 
             CALL  TOOL  STATUS  STARTED  MS  CODE  INPUT
-            main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  {"path":"notes.txt"}
-            main/0/1/2  bash  succeeded (happened, says operator)  2000-01-01T00:00:00.000Z  0  -  {"cmd":"echo ordered >> orders; echo $$ > begun; sleep 1000"…
+            r1/main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  notes.txt
+            r1/main/0/1/2  bash  succeeded (happened, says operator)  2000-01-01T00:00:00.000Z  0  -  echo ordered >> orders; echo $$ > begun; sleep 1000
             --- status 0
         "#]],
     );
@@ -278,7 +277,7 @@ fn a_retry_is_warned_before_anything_is_repeated() {
         done
         --- stderr
         warning: This is attempt 3 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-        - bash, attempt 2, call 2: succeeded
+        - bash, attempt 2, call 2: succeeded: {"cmd":"echo ordered >> orders; echo done"}
         Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
         --- status 0
     "#]]);
@@ -295,26 +294,27 @@ fn repeats_are_refused_or_recalled_if_the_manifest_says_so() {
         (
             "refuse",
             expect![[r#"
-        --- stderr
-        warning: This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-        - bash, attempt 1, call 1: succeeded
-        Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
-        error: bash was called with this very input in attempt 1 (call r1/main/0/1/1) and succeeded; it is not repeated (on_repeat = "refuse")
+                --- stderr
+                warning: This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
+                - bash, attempt 1, call 1: succeeded: {"cmd":"echo ordered >> orders; echo done"}
+                Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
+                error: bash was called with this very input in attempt 1 (call r1/main/0/1/1) and succeeded; it is not repeated (on_repeat = "refuse")
 
-        hint: haft runs show r1
-        --- status 4
-    "#]],
+                hint: haft runs show r1
+                --- status 3
+            "#]],
         ),
         (
             "recall",
             expect![[r#"
-        done
-        --- stderr
-        warning: This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-        - bash, attempt 1, call 1: succeeded
-        Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
-        --- status 0
-    "#]],
+                done
+                --- stderr
+                warning: This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
+                - bash, attempt 1, call 1: succeeded: {"cmd":"echo ordered >> orders; echo done"}
+                Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.
+                recalled: this is what call r1/main/0/1/1 answered, and nothing was executed now
+                --- status 0
+            "#]],
         ),
     ] {
         let world = World::with_files();
@@ -335,7 +335,13 @@ fn a_call_of_the_same_name_is_recalled_and_another_one_refused() {
         world.haft(&["call", "--run", "r1", "--call", "c1", "bash", input]).output().unwrap()
     };
     assert!(call(QUICK).status.success());
-    assert_eq!(world.shown(&call(QUICK)), "done\n--- status 0\n");
+    expect![[r#"
+        done
+        --- stderr
+        recalled: this is what call r1/main/0/1/1 answered, and nothing was executed now
+        --- status 0
+    "#]]
+    .assert_eq(&world.shown(&call(QUICK)));
     assert_eq!(world.read("work/orders"), "ordered\n");
     expect![[r#"
         --- stderr
@@ -375,7 +381,7 @@ fn what_differs_from_the_defaults_is_recorded_with_a_run() {
             settings  {"allow":["bash"],"allow_network":true,"network_guard":"kernel","preset":"ask","unprotect":[".idea"],"unsafe_no_sandbox":true}
 
             CALL  TOOL  STATUS  STARTED  MS  CODE  INPUT
-            main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  {"path":"notes.txt"}
+            r1/main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  notes.txt
             --- status 0
         "#]],
     );
@@ -552,22 +558,29 @@ fn what_is_pruned_takes_its_outputs_along() {
         --- status 0
     "#]],
     );
-    world.check(
-        &["runs", "prune", "--older-than", "0s", "--dry-run"],
-        &expect![[r#"
-        r1
-        r2
-        --- stderr
-        would remove 2 runs with 2 kept outputs
-        --- status 0
-    "#]],
-    );
+    let rehearse = ["runs", "prune", "--older-than", "0s", "--keep-bytes", "1k", "--dry-run"];
+    let rehearsed = world.shown(&world.haft(&rehearse).output().unwrap());
+    // What a call holds, and how long ago it was, differ from time to time.
+    for words in [
+        "r1\nr2\n--- stderr\nr1: 1 call, ",
+        " bytes, quiet for ",
+        ": it is older than what is kept\n",
+        "would remove 2 runs with 2 calls and 2 kept outputs\n--- status 0",
+    ] {
+        assert!(rehearsed.contains(words), "{rehearsed}");
+    }
+    let rehearse = ["runs", "prune", "--keep-bytes", "1k", "--dry-run", "--json"];
+    let due = &world.json(&rehearse)["due"];
+    assert_eq!((&due[0]["run"], &due[0]["because"]), (&Value::from("r1"), &Value::from("bytes")));
+    let unusable = world.haft(&["runs", "prune", "--older-than", "-1d"]).output().unwrap();
+    let unusable = world.shown(&unusable);
+    assert!(unusable.contains(r#"age "-1d" is not valid"#), "{unusable}");
     assert!(outputs.iter().all(|output| fs::exists(output).unwrap()));
-    world.write("work/haft.toml", "[durability]\nkeep_bytes = 0\n");
+    world.write("work/haft.toml", "[durability]\nkeep_bytes = 1\n");
     world.check(&["runs", "prune"], &expect![[r#"
         --- stderr
         warning: /world/work/haft.toml is not trusted, so this of it does not hold:
-          durability.keep_bytes = 0
+          durability.keep_bytes = 1
 
         hint: haft trust /world/work/haft.toml
 
@@ -631,12 +644,141 @@ fn an_effect_whose_end_cannot_be_recorded_is_in_doubt() {
     fs::write(go, "").unwrap();
     let shown = world.shown(&child.wait_with_output().unwrap());
     // What else could not be recorded comes as warnings before it.
-    let (_, error) = shown.split_once("error: ").unwrap();
+    let (warnings, error) = shown.split_once("error: ").unwrap();
+    assert!(!warnings.contains("WARN"), "{warnings}");
     expect![[r#"
-        call r1/main/0/1/1 was begun and its end could not be recorded, so it is in doubt: journal /world/state/journal.sqlite was removed or replaced while haft was using it: nothing more is recorded, so nothing more is executed; start haft again
+        bash was executed as call r1/main/0/1/1 and its end could not be recorded, so it is in doubt: journal /world/state/journal.sqlite was removed or replaced while haft was using it: nothing more is recorded, so nothing more is executed; start haft again
 
         hint: haft runs show r1
         --- status 4
     "#]].assert_eq(error);
     assert_eq!(world.read("work/orders"), "ordered\n");
+}
+
+#[test]
+fn starting_over_with_nothing_is_said_and_is_a_start() {
+    let world = World::with_files();
+    let replay = ["call", "--run", "r1", "--resume", "replay", "bash", QUICK];
+    world.check(
+        &replay,
+        &expect![[r#"
+        done
+        --- stderr
+        nothing was recorded of run r1, so there is nothing to recall: it begins now
+        --- status 0
+    "#]],
+    );
+    // The same call of another process is the same call, unless it has a name of its own.
+    world.check(
+        &replay,
+        &expect![[r#"
+        done
+        --- stderr
+        recalled: this is what call r1/main/0/1/1 answered, and nothing was executed now
+        --- status 0
+    "#]],
+    );
+    for (name, expect) in [("a", false), ("b", false), ("a", true), ("b", true)] {
+        let named = ["call", "--run", "r1", "--call", name, "--json", "bash", QUICK];
+        let metadata = world.json(&named)["metadata"].take();
+        assert_eq!(metadata["replayed"].as_bool().unwrap_or(false), expect, "{name}");
+    }
+    assert_eq!(world.read("work/orders"), "ordered\n".repeat(3));
+    let elsewhere = [&["call", "--node", "other"], &replay[1..]].concat();
+    world.check(&elsewhere, &expect![[r#"
+        done
+        --- stderr
+        nothing was recorded of attempt 1 of other/0 in run r1, so there is nothing to recall: it begins now
+        --- status 0
+    "#]]);
+}
+
+#[test]
+fn an_attempt_out_of_turn_is_told() {
+    let world = World::with_files();
+    let read = |attempt: &'static str| {
+        ["call", "--run", "r1", "--attempt", attempt, "read", r#"{"path":"notes.txt"}"#]
+    };
+    world.check(
+        &read("7"),
+        &expect![[r#"
+        one
+        two
+        three
+        --- stderr
+        this is attempt 7 of main/0 in run r1, and none before it was recorded
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &read("7"),
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &read("8"),
+        &expect![[r#"
+        one
+        two
+        three
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &read("7"),
+        &expect![[r#"
+        one
+        two
+        three
+        --- stderr
+        this goes on with attempt 7 of main/0 in run r1, although attempt 8 was begun since
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn records_name_their_calls_in_one_word() {
+    let world = killed();
+    world.run(&["runs", "settle", "r1/main/0/1/2", "happened"]);
+    world.run(&["call", "--run", "r1", "write", r#"{"path":"a","content":"1"}"#]);
+    let shown = world.json(&["runs", "show", "r1", "--json"]);
+    assert_eq!(shown["calls"][0]["call"], "r1/main/0/1/1");
+    assert_eq!(shown["calls"][0]["seq"], 1);
+    assert_eq!(shown["retries"][0]["first"][0]["call"], "r1/main/0/1/2");
+    let calls_of = |snapshots: &Value| -> Vec<String> {
+        let snapshots = snapshots.as_array().unwrap().iter();
+        snapshots.map(|noted| noted["call"].as_str().unwrap().to_owned()).collect()
+    };
+    let snapshots = calls_of(&shown["snapshots"]);
+    assert!(snapshots.contains(&"r1/main/0/1/3".to_owned()), "{snapshots:?}");
+    for line in world.run(&["runs", "export"]).lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let call = record["call"].as_str().unwrap_or("-");
+        assert!(record["record"] == "run" || call.starts_with("r1/main/0/1/"), "{line}");
+    }
+}
+
+#[test]
+fn what_hints_name_is_in_the_journal_of_the_command() {
+    let world = World::with_files();
+    world.fifo("work/begun");
+    let elsewhere = ["--db", "mine.sqlite"];
+    let begin = [&elsewhere[..], &["call", "--run", "r1", "bash", ORDER]].concat();
+    let mut child = world.haft(&begin).spawn().unwrap();
+    fs::read(world.path("work/begun")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let replay = ["call", "--run", "r1", "--resume", "replay", "bash", ORDER];
+    let output = world.haft(&[&elsewhere[..], &replay].concat()).output().unwrap();
+    let shown = world.shown(&output);
+    let (_, hint) = shown.split_once("hint: ").unwrap();
+    let hint = hint.lines().next().unwrap();
+    assert_eq!(hint, "haft --db mine.sqlite runs show r1");
+    let shown = world.run(&hint.split(' ').skip(1).collect::<Vec<_>>());
+    assert!(shown.contains("  haft --db mine.sqlite runs settle r1/main/0/1/1 retry"), "{shown}");
 }

@@ -11,11 +11,16 @@ mod configuration;
 mod doctor;
 mod durability;
 mod escape;
+mod full_disks;
 mod help;
 mod hindrance;
 mod mcp_clients;
 mod mcp_wire;
 mod policy;
+mod postgres;
+#[path = "../../../haft-journal/tests/it/postgres_server.rs"]
+#[expect(dead_code, reason = "the tests of the journal itself use more of it")]
+mod postgres_server;
 mod redaction;
 mod runs;
 mod signals;

@@ -378,8 +378,9 @@ fn a_call_lands_where_its_driver_says() {
     check_run(
         &place,
         "build-7",
-        &expect![[r#"
-            {"accesses":[{"capability":"fs.read","path":"a.txt"}],"attempt":3,"call_key":"[key]","change":1,"details":null,"driver_call_id":"toolu_01","effect":"read","envelope":{"data":"one\n","metadata":{"call_id":"build-7/test/2/3/1","duration_ms":"[ms]"},"type":"output"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"path":"a.txt"},"iteration":2,"node":"test","run":"build-7","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"succeeded","tool":"read","verdict":null}"#]],
+        &expect![[
+            r#"{"accesses":[{"capability":"fs.read","path":"a.txt"}],"attempt":3,"call":"build-7/test/2/3/1","call_key":"[key]","change":1,"details":null,"driver_call_id":"toolu_01","effect":"read","envelope":{"data":"one\n","metadata":{"call_id":"build-7/test/2/3/1","duration_ms":"[ms]"},"type":"output"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"path":"a.txt"},"iteration":2,"node":"test","run":"build-7","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"succeeded","tool":"read","verdict":null}"#
+        ]],
     );
 }
 
@@ -392,7 +393,7 @@ fn an_unknown_tool_is_in_the_journal_too() {
     check_journal(
         &place,
         &expect![[
-            r#"{"accesses":[],"attempt":1,"call_key":"[key]","change":1,"details":null,"driver_call_id":null,"effect":"read","envelope":{"error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","duration_ms":"[ms]"},"type":"error"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"iteration":0,"node":"main","run":"[run]","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"refused","tool":"delete_everything","verdict":null}"#
+            r#"{"accesses":[],"attempt":1,"call":"[run]/main/0/1/1","call_key":"[key]","change":1,"details":null,"driver_call_id":null,"effect":"read","envelope":{"error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","duration_ms":"[ms]"},"type":"error"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"iteration":0,"node":"main","run":"[run]","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"refused","tool":"delete_everything","verdict":null}"#
         ]],
     );
 }

@@ -39,36 +39,35 @@ fn list_and_show() {
         --- status 0
     "#]]);
     world.check(&["runs", "show", "r1"], &expect![[r#"
-        A retry (attempt 2 of main/0) would be warned of 1 call not safe to repeat:
-          write  main/0/1/2  succeeded
-
         run       r1
         root      /world/work
         begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
+        retry     attempt 2 of main/0 would be warned of 1 call not safe to repeat
 
-        CALL        TOOL   STATUS     STARTED                   MS  CODE               INPUT
-        main/0/1/1  read   succeeded  2000-01-01T00:00:00.000Z  0  -                  {"path":"notes.txt"}
-        main/0/1/2  write  succeeded  2000-01-01T00:00:00.000Z  0  -                  {"content":{"bytes":14,"sha256":"af4de786a88392d7380935d8c13…
-        main/0/1/3  bash   refused    2000-01-01T00:00:00.000Z  0  PERMISSION_DENIED  {"cmd":"ls"}
-        main/0/1/4  read   failed     2000-01-01T00:00:00.000Z  0  TOOL_PATH_INVALID  {"path":"missing"}
-        main/0/1/5  raed   refused    2000-01-01T00:00:00.000Z  0  TOOL_NOT_FOUND     {"bytes":20,"sha256":"327e09780c8ca587a9edeb9d363553cc8b785f…
+        CALL           TOOL   STATUS     STARTED                   MS  CODE               INPUT
+        r1/main/0/1/1  read   succeeded  2000-01-01T00:00:00.000Z  0  -                  notes.txt
+        r1/main/0/1/2  write  succeeded  2000-01-01T00:00:00.000Z  0  -                  a  content=14 bytes
+        r1/main/0/1/3  bash   refused    2000-01-01T00:00:00.000Z  0  PERMISSION_DENIED  ls
+        r1/main/0/1/4  read   failed     2000-01-01T00:00:00.000Z  0  TOOL_PATH_INVALID  missing
+        r1/main/0/1/5  raed   refused    2000-01-01T00:00:00.000Z  0  TOOL_NOT_FOUND     20 bytes
         --- status 0
     "#]]);
-    world.check(&["runs", "show", "r1", "--limit", "2"], &expect![[r#"
-        A retry (attempt 2 of main/0) would be warned of 1 call not safe to repeat:
-          write  main/0/1/2  succeeded
-
+    world.check(
+        &["runs", "show", "r1", "--limit", "2"],
+        &expect![[r#"
         run       r1
         root      /world/work
         begun     2000-01-01T00:00:00.000Z by cli, haft VERSION
+        retry     attempt 2 of main/0 would be warned of 1 call not safe to repeat
 
-        CALL        TOOL   STATUS     STARTED                   MS  CODE  INPUT
-        main/0/1/1  read   succeeded  2000-01-01T00:00:00.000Z  0  -     {"path":"notes.txt"}
-        main/0/1/2  write  succeeded  2000-01-01T00:00:00.000Z  0  -     {"content":{"bytes":14,"sha256":"af4de786a88392d7380935d8c13…
+        CALL           TOOL  STATUS   STARTED                   MS  CODE               INPUT
+        r1/main/0/1/4  read  failed   2000-01-01T00:00:00.000Z  0  TOOL_PATH_INVALID  missing
+        r1/main/0/1/5  raed  refused  2000-01-01T00:00:00.000Z  0  TOOL_NOT_FOUND     20 bytes
         --- stderr
-        3 further calls are not shown
+        3 calls that were recorded before these are not shown
         --- status 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -115,7 +114,170 @@ fn nothing_recorded_is_nothing_made() {
         --- status 2
     "#]],
     );
+    world.check(
+        &["runs", "settle", "r1/main/0/1/1", "happened"],
+        &expect![[r#"
+        --- stderr
+        error: no run is called "r1"
+
+        hint: haft runs list
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["runs", "tail", "r1"],
+        &expect![[r#"
+        --- stderr
+        error: no run is called "r1"
+
+        hint: haft runs list
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["runs", "verify"],
+        &expect![[r#"
+        --- stderr
+        no runs were recorded yet
+        --- status 0
+    "#]],
+    );
     assert_eq!(names(&world.path("state")), Vec::<String>::new());
+    // An empty file is no journal, and is not made one by looking.
+    world.write("state/journal.sqlite", "");
+    world.run(&["runs", "list"]);
+    world.run(&["runs", "verify"]);
+    assert_eq!(world.read("state/journal.sqlite"), "");
+    assert_eq!(names(&world.path("state")), ["journal.sqlite"]);
+}
+
+#[test]
+fn a_journal_that_somebody_named_has_to_be_there() {
+    let world = World::new();
+    for command in [
+        &["list"] as &[&str],
+        &["show", "r1"],
+        &["tail"],
+        &["export"],
+        &["verify"],
+        &["settle", "r1/main/0/1/1", "happened"],
+    ] {
+        let output =
+            world.haft(&["--db", "nowhere.sqlite", "runs"]).args(command).output().unwrap();
+        let shown = world.shown(&output);
+        assert!(shown.contains("there is no journal at nowhere.sqlite"), "{command:?}: {shown}");
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+    }
+    let mut by_variable = world.haft(&["runs", "list", "--json"]);
+    by_variable.env("HAFT_DB", "nowhere.sqlite");
+    world.check_command(&mut by_variable, &expect![[r#"
+        {"type":"failure","status":"journal","message":"there is no journal at nowhere.sqlite: expected one there, because --db, HAFT_DB or [durability] of the manifest names it","hint":null}
+        --- stderr
+        error: there is no journal at nowhere.sqlite: expected one there, because --db, HAFT_DB or [durability] of the manifest names it
+        --- status 2
+    "#]]);
+    world.write("work/haft.toml", "[durability]\njournal = \"nowhere.sqlite\"\n");
+    world.run(&["trust"]);
+    assert_eq!(world.haft(&["runs", "verify"]).output().unwrap().status.code(), Some(2));
+    assert_eq!(names(&world.path("work")), ["haft.toml"]);
+}
+
+#[test]
+fn a_url_of_another_kind_is_no_file() {
+    let world = World::new();
+    let url = "mysql://ada:s3cret@db/haft";
+    world.check(&["--db", url, "runs", "list"], &expect![[r#"
+        --- stderr
+        error: journal of --db or HAFT_DB: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
+        --- status 2
+    "#]]);
+    world.check(&["--db", url, "call", "glob", r#"{"pattern":"*"}"#], &expect![[r#"
+        --- stderr
+        error: journal of --db or HAFT_DB: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
+        --- status 2
+    "#]]);
+    assert_eq!(names(&world.path("work")), Vec::<String>::new());
+}
+
+#[test]
+fn the_latest_calls_are_shown_where_not_all_are() {
+    let world = world_with_run();
+    let shown = world.json(&["runs", "show", "r1", "--limit", "2", "--json"]);
+    let calls = shown["calls"].as_array().unwrap().iter();
+    let calls: Vec<&str> = calls.map(|call| call["call"].as_str().unwrap()).collect();
+    assert_eq!(calls, ["r1/main/0/1/4", "r1/main/0/1/5"]);
+}
+
+#[test]
+fn failures_are_json_where_json_was_asked_for() {
+    let world = world_with_run();
+    let told = |args: &[&str]| {
+        let output = world.haft(args).output().unwrap();
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["type"], "failure");
+        assert!(!told["message"].as_str().unwrap().is_empty());
+        let status = output.status.code().unwrap();
+        format!("{status} {} {}", told["status"].as_str().unwrap(), told["hint"])
+    };
+    let settle = ["runs", "settle", "r1/main/0/1/1", "happened", "--json"];
+    assert_eq!(told(&["runs", "show", "r2", "--json"]), r#"2 unknown_run "haft runs list""#);
+    assert_eq!(told(&settle), r#"2 not_in_doubt "haft runs show r1""#);
+    assert_eq!(told(&["--json", "runs", "show"]), "2 usage null");
+    assert_eq!(told(&["--json", "runs", "list", "--limit", "0"]), "2 usage null");
+    assert_eq!(told(&["--json", "--db", "none", "runs", "list"]), "2 journal null");
+    let one = ["call", "--run", "r1", "--call", "c", "--json", "glob", r#"{"pattern":"*"}"#];
+    world.run(&one);
+    let other = ["call", "--run", "r1", "--call", "c", "--json", "glob", r#"{"pattern":"?"}"#];
+    assert_eq!(told(&other), r#"2 diverged "haft runs show r1""#);
+}
+
+#[test]
+fn a_variable_is_blamed_by_its_name() {
+    let world = World::new();
+    let mut command = world.haft(&["call", "read"]);
+    world.check_command(
+        command.env("HAFT_ATTEMPT", "second"),
+        &expect![[r#"
+        --- stderr
+        error: invalid value 'second' for 'HAFT_ATTEMPT': invalid digit found in string
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+    let mut command = world.haft(&["call", "--attempt", "third", "read"]);
+    world.check_command(
+        command.env("HAFT_ATTEMPT", "2"),
+        &expect![[r#"
+        --- stderr
+        error: invalid value 'third' for '--attempt <ATTEMPT>': invalid digit found in string
+
+        For more information, try '--help'.
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn tail_waits_for_the_first_run() {
+    let world = World::with_files();
+    let mut tail = world
+        .haft(&["runs", "tail", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(tail.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "no runs were recorded yet; waiting for the first one\n");
+    assert!(!world.path("state").exists());
+    world.run(&["call", "--run", "r1", "read", r#"{"path":"notes.txt"}"#]);
+    let mut line = String::new();
+    BufReader::new(tail.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let row: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(row["call"], "r1/main/0/1/1");
+    tail.kill().unwrap();
+    tail.wait().unwrap();
 }
 
 #[test]

@@ -41,8 +41,6 @@ fn a_file_that_is_no_journal_is_left_alone() {
     world.check(&READ, &expect![[r#"
         --- stderr
         error: /world/state/journal.sqlite is not a haft journal: it is no SQLite database; name another file
-
-        hint: export HAFT_DB=/path/to/another/journal.sqlite
         --- status 2
     "#]]);
     world.check(

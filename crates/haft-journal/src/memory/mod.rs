@@ -110,6 +110,10 @@ impl Journal for MemoryJournal {
         self.answer(move |records| records.resolve(&settlement))
     }
 
+    fn hear(&self, call: CallId) -> Answer<'_, ()> {
+        self.answer(move |records| records.hear(&call))
+    }
+
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
         self.answer(move |records| records.note_snapshot(note))
     }

@@ -1,7 +1,7 @@
 //! What the memory journal holds, and what each record does to it. Every method is one step that nobody sees half of;
 //! the lock that makes it so is the journal's.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
 
 use haft_contract::{CallId, Effect, RunId, Scope};
@@ -9,13 +9,14 @@ use haft_contract::{CallId, Effect, RunId, Scope};
 use crate::entry::{Closing, Entry};
 use crate::inspection::Inspection;
 use crate::lease::Standing;
+use crate::limits::EARLIER_INPUT_CHARS;
 use crate::limits::RESUMES_MAX;
 use crate::row::collect_rows;
 use crate::upkeep::RunAge;
 use crate::{
     AttemptState, CallOrder, CallQuery, CallRow, Claim, EarlierEffect, EarlierEffects, Finding,
     Holder, JournalError, LateOutcome, Lease, NewRun, PlannedCall, Pruned, RecordedCall, Retention,
-    RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status,
+    RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status, UnheardCall, Verdict,
 };
 
 /// Orders calls by run, node, iteration, attempt and seq.
@@ -25,6 +26,8 @@ type Place = (RunId, String, u32, u32, u32);
 pub(super) struct Records {
     runs: HashMap<RunId, Run>,
     calls: BTreeMap<Place, CallRow>,
+    /// The calls of which the driver was told what was found out.
+    heard: BTreeSet<Place>,
     /// In the order in which they were noted.
     snapshots: Vec<SnapshotNote>,
     /// In the order in which they came.
@@ -101,15 +104,32 @@ impl Records {
     pub(super) fn attempt(&self, scope: &Scope) -> AttemptState {
         let mut state = AttemptState::default();
         let mut keys: HashMap<&str, Vec<&str>> = HashMap::new();
+        let mut latest: HashMap<&str, &CallRow> = HashMap::new();
         for (_, row) in self.calls.range(attempts(scope, scope.attempt..=scope.attempt)) {
             state.last_seq = state.last_seq.max(row.seq);
-            keys.entry(&row.first_key).or_default().push(&row.call_key);
+            let keys = keys.entry(&row.first_key).or_default();
+            if row.was_held_back() {
+                state.was_held_back = true;
+                continue;
+            }
+            keys.push(&row.call_key);
+            latest.insert(&row.call_key, row);
         }
+        let is_unheard =
+            |row: &CallRow| row.is_unheard() && !self.heard.contains(&place_of(&row.id()));
+        let mut unheard: Vec<_> = latest.into_values().filter(|row| is_unheard(row)).collect();
+        unheard.sort_unstable_by_key(|row| row.seq);
+        let short = |row: &CallRow| UnheardCall {
+            first_key: row.first_key.clone(),
+            call_key: row.call_key.clone(),
+            seq: row.seq,
+        };
+        state.unheard = unheard.into_iter().map(short).collect();
         for (first_key, mut call_keys) in keys {
             call_keys.sort_unstable();
             call_keys.dedup();
-            let count = u32::try_from(call_keys.len()).unwrap_or(u32::MAX);
-            state.occurrences.insert(first_key.to_owned(), count);
+            let call_keys = call_keys.into_iter().map(str::to_owned).collect();
+            state.calls.insert(first_key.to_owned(), call_keys);
         }
         state
     }
@@ -123,7 +143,7 @@ impl Records {
             status: row.status,
             verdict: row.verdict,
         };
-        rows.map(short).collect()
+        rows.filter(|(_, row)| !row.was_held_back()).map(short).collect()
     }
 
     pub(super) fn by_driver_id(&self, scope: &Scope, driver_call_id: &str) -> Option<CallRow> {
@@ -141,6 +161,7 @@ impl Records {
         let rows = self.calls.range(attempts(scope, 0..=last)).map(|(_, row)| row);
         let effects = rows
             .filter(|row| row.effect == Effect::Once && row.status != Status::Refused)
+            .filter(|row| row.verdict != Some(Verdict::NotHappened))
             .map(|row| EarlierEffect {
                 tool: row.tool.clone(),
                 attempt: row.scope.attempt,
@@ -148,6 +169,7 @@ impl Records {
                 status: row.status,
                 call_key: row.call_key.clone(),
                 verdict: row.verdict,
+                input: row.input.chars().take(EARLIER_INPUT_CHARS).collect(),
             });
         EarlierEffects::collect(effects.map(Ok), calls_max)
     }
@@ -196,6 +218,15 @@ impl Records {
             run.standing.fruitless = 0;
         }
         Ok(row)
+    }
+
+    pub(super) fn hear(&mut self, call: &CallId) -> Result<(), JournalError> {
+        let place = place_of(call);
+        if !self.calls.contains_key(&place) {
+            return Err(JournalError::UnknownCall { call: call.clone() });
+        }
+        self.heard.insert(place);
+        Ok(())
     }
 
     pub(super) fn note_snapshot(&mut self, note: SnapshotNote) -> Result<(), JournalError> {
@@ -394,6 +425,7 @@ impl Records {
         let epoch = self.runs.remove(run).map_or(0, |run| run.standing.epoch);
         self.epoch_floor = self.epoch_floor.max(epoch);
         self.calls.retain(|(of, ..), _| of != run);
+        self.heard.retain(|(of, ..)| of != run);
         self.snapshots.retain(|note| note.call.scope.run != *run);
         self.late_outcomes.retain(|late| late.call.scope.run != *run);
     }

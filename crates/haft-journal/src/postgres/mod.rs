@@ -44,7 +44,6 @@ use batch::Pass;
 use failure::Trouble;
 use query::Query;
 use reader::{Wanted, Which};
-use row::Columns as _;
 use session::{Link, Role, Session};
 use upkeep::{Candidate, Removal};
 use writer::{Record, Request, Writer};
@@ -236,13 +235,18 @@ impl Journal for PostgresJournal {
     }
 
     fn attempt(&self, scope: &Scope) -> Answer<'_, AttemptState> {
-        let query = Query::attempt(scope);
+        let (query, unheard) = (Query::attempt(scope), Query::unheard(scope));
         Box::pin(async move {
             let mut state = AttemptState::default();
-            let read = |row: &Row| Ok((row.text(0)?, row.number(1)?, row.number(2)?));
-            for (first_key, calls, last_seq) in self.read(query, read).await? {
-                state.occurrences.insert(first_key, calls);
-                state.last_seq = state.last_seq.max(last_seq);
+            let mut unheard_calls: u32 = 0;
+            for group in self.read(query, row::attempt_group).await? {
+                state.calls.insert(group.first_key, group.keys);
+                state.last_seq = state.last_seq.max(group.last_seq);
+                state.was_held_back |= group.held_back > 0;
+                unheard_calls = unheard_calls.saturating_add(group.unheard);
+            }
+            if unheard_calls > 0 {
+                state.unheard = self.read(unheard, row::unheard_call).await?;
             }
             Ok(state)
         })
@@ -291,6 +295,11 @@ impl Journal for PostgresJournal {
     fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow> {
         let resolve = async move |db: &Client, pass| record::resolve(db, &settlement, pass).await;
         Box::pin(self.write(Firmness::Power, resolve))
+    }
+
+    fn hear(&self, call: CallId) -> Answer<'_, ()> {
+        let hear = async move |db: &Client, _pass| record::hear(db, &call).await;
+        Box::pin(self.write(Firmness::Power, hear))
     }
 
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {

@@ -37,6 +37,13 @@ run.version, run.settings, run.started_at_ms, max(call.started_at_ms), count(cal
 count(*) FILTER (WHERE call.status = 'failed'), count(*) FILTER (WHERE call.status = 'refused'), \
 count(*) FILTER (WHERE call.status = 'intended'), count(*) FILTER (WHERE call.status = 'unknown')";
 
+/// Whether a call was refused for now; quotes inside of texts are escaped, so that none is taken for this.
+const IS_HELD_BACK: &str =
+    "(status = 'refused' AND position('\"held_back\":true' in envelope) > 0)";
+
+/// Whether the driver never heard how a call ended.
+const IS_UNHEARD: &str = "(effect = 'once' AND NOT heard AND (status = 'unknown' AND envelope IS NULL OR verdict IS NOT NULL))";
+
 const IN_ATTEMPT: &str = "run = $1 AND node = $2 AND iteration = $3 AND attempt = $4";
 
 impl Query {
@@ -53,10 +60,24 @@ impl Query {
         Ok(db.query_typed(&self.text, &parameters).await?)
     }
 
-    /// Asks for each first key of an attempt, how many calls share it, and the greatest number.
+    /// Asks for each first key of an attempt, the keys of the calls that share it, the greatest number, and how many were held
+    /// back and are unheard of.
     pub(super) fn attempt(scope: &Scope) -> Self {
         let text = format!(
-            "SELECT first_key, count(DISTINCT call_key), max(seq) FROM haft.calls WHERE {IN_ATTEMPT} GROUP BY first_key"
+            "SELECT first_key, string_agg(DISTINCT call_key, ',' ORDER BY call_key) FILTER (WHERE NOT coalesce({IS_HELD_BACK}, false)), max(seq), \
+             count(*) FILTER (WHERE {IS_HELD_BACK}), count(*) FILTER (WHERE {IS_UNHEARD}) \
+             FROM haft.calls WHERE {IN_ATTEMPT} GROUP BY first_key"
+        );
+        Self { text, parameters: place(scope) }
+    }
+
+    /// Asks for the calls of an attempt whose driver never heard how they ended.
+    pub(super) fn unheard(scope: &Scope) -> Self {
+        let text = format!(
+            "SELECT first_key, call_key, seq FROM (\
+             SELECT DISTINCT ON (call_key) first_key, call_key, seq, {IS_UNHEARD} AS is_unheard FROM haft.calls \
+             WHERE {IN_ATTEMPT} AND NOT coalesce({IS_HELD_BACK}, false) ORDER BY call_key, seq DESC) AS latest \
+             WHERE is_unheard ORDER BY seq"
         );
         Self { text, parameters: place(scope) }
     }
@@ -64,7 +85,8 @@ impl Query {
     /// Asks for all calls of an attempt in short.
     pub(super) fn recorded(scope: &Scope) -> Self {
         let text = format!(
-            "SELECT seq, call_key, effect, status, verdict FROM haft.calls WHERE {IN_ATTEMPT} ORDER BY seq"
+            "SELECT seq, call_key, effect, status, verdict FROM haft.calls WHERE {IN_ATTEMPT} \
+             AND NOT coalesce({IS_HELD_BACK}, false) ORDER BY seq"
         );
         Self { text, parameters: place(scope) }
     }
@@ -81,8 +103,9 @@ impl Query {
 
     /// Asks for the `once` calls of earlier attempts.
     pub(super) fn earlier_effects(scope: &Scope) -> Self {
-        let text = "SELECT tool, attempt, seq, status, call_key, verdict FROM haft.calls \
+        let text = "SELECT tool, attempt, seq, status, call_key, verdict, left(input, 200) FROM haft.calls \
              WHERE run = $1 AND node = $2 AND iteration = $3 AND attempt < $4 AND effect = 'once' AND status <> 'refused' \
+             AND verdict IS DISTINCT FROM 'not_happened' \
              ORDER BY attempt, seq";
         Self { text: text.to_owned(), parameters: place(scope) }
     }

@@ -1,7 +1,7 @@
 //! The statements about single calls that come now and then: what became of one in doubt, and which snapshots belong to
 //! one. They run inside a transaction that the writer opens and commits.
 
-use haft_contract::Scope;
+use haft_contract::{CallId, Scope};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
@@ -15,6 +15,9 @@ use crate::entry::envelope_json;
 use crate::{CallQuery, CallRow, JournalError, SettledBy, Settlement, SnapshotNote, Status};
 
 const NEXT_CHANGE: &str = "UPDATE haft.changes SET last = last + 1 WHERE id = 1 RETURNING last";
+
+const CALL_HEAR: &str = "\
+UPDATE haft.calls SET heard = true WHERE run = $1 AND node = $2 AND iteration = $3 AND attempt = $4 AND seq = $5";
 
 const CALL_RESOLVE: &str = "\
 UPDATE haft.calls SET change = $1, status = $2, verdict = $3, settled_by = $4, finished_at_ms = $5, envelope = $6 \
@@ -30,6 +33,16 @@ before = excluded.before, after = excluded.after, note = excluded.note, taken_at
 
 /// Writes what became of a call in doubt. A row that says so already, after a session broke, is the one that was
 /// written in it.
+/// Records that the driver was told what became of a call.
+pub(super) async fn hear(db: &Client, call: &CallId) -> Applied<()> {
+    let Scope { run, node, iteration, attempt } = &call.scope;
+    let (iteration, attempt) = (i64::from(*iteration), i64::from(*attempt));
+    let (run, seq) = (run.as_str(), i64::from(call.seq));
+    let place: [&(dyn ToSql + Sync); 5] = [&run, &stored(node), &iteration, &attempt, &seq];
+    let heard = db.execute(CALL_HEAR, &place).await?;
+    Ok(if heard == 1 { Ok(()) } else { Err(JournalError::UnknownCall { call: call.clone() }) })
+}
+
 pub(super) async fn resolve(db: &Client, settlement: &Settlement, pass: Pass) -> Applied<CallRow> {
     let call = &settlement.call;
     let rows = Query::calls(&CallQuery::of_call(call.clone())).ask(db).await?;

@@ -8,7 +8,7 @@ use super::failure::Trouble;
 use super::text::restored;
 use crate::{
     CallRow, EarlierEffect, Holder, LateOutcome, Owner, RecordedCall, RunRow, SettledBy,
-    SnapshotNote, Status, Verdict,
+    SnapshotNote, Status, UnheardCall, Verdict,
 };
 
 pub(super) const CALL_COLUMNS: &str = "\
@@ -107,6 +107,32 @@ pub(super) fn call_row(row: &Row) -> Result<CallRow, Trouble> {
     })
 }
 
+/// What an attempt holds of one first key.
+pub(super) struct AttemptGroup {
+    pub(super) first_key: String,
+    pub(super) keys: Vec<String>,
+    pub(super) last_seq: u32,
+    pub(super) held_back: u32,
+    pub(super) unheard: u32,
+}
+
+/// Reads what an attempt holds of one first key.
+pub(super) fn attempt_group(row: &Row) -> Result<AttemptGroup, Trouble> {
+    let joined = row.optional_text(1)?;
+    Ok(AttemptGroup {
+        first_key: row.text(0)?,
+        keys: joined.iter().flat_map(|keys| keys.split(',')).map(str::to_owned).collect(),
+        last_seq: row.number(2)?,
+        held_back: row.number(3)?,
+        unheard: row.number(4)?,
+    })
+}
+
+/// Reads a call whose driver never heard how it ended: its keys and its number.
+pub(super) fn unheard_call(row: &Row) -> Result<UnheardCall, Trouble> {
+    Ok(UnheardCall { first_key: row.text(0)?, call_key: row.text(1)?, seq: row.number(2)? })
+}
+
 /// Reads a call in short: its number, key, effect, status and verdict.
 pub(super) fn recorded_call(row: &Row) -> Result<RecordedCall, Trouble> {
     Ok(RecordedCall {
@@ -127,6 +153,7 @@ pub(super) fn earlier_effect(row: &Row) -> Result<EarlierEffect, Trouble> {
         status: row.word(3, parse_status)?,
         call_key: row.text(4)?,
         verdict: row.optional_word(5, parse_verdict)?,
+        input: row.text(6)?,
     })
 }
 

@@ -14,7 +14,7 @@ use super::address::Address;
 use super::batch::Statements;
 use super::failure::Trouble;
 use super::{schema, tls};
-use crate::limits::{LOCK_WAIT_MS_MAX, RECONNECT_MS_MAX};
+use crate::limits::{CONNECT_MS_MAX, LOCK_WAIT_MS_MAX, RECONNECT_MS_MAX};
 
 /// The oldest PostgreSQL that has all that is used here.
 const SERVER_VERSION_MIN: i32 = 140_000;
@@ -124,6 +124,20 @@ impl Drop for Session {
 
 impl Session {
     async fn open(address: &Address, role: Role) -> Result<Self, Trouble> {
+        let bound = Duration::from_millis(CONNECT_MS_MAX);
+        // The client's own bound ends with the socket's connection, after which a server may still say nothing.
+        let session = match tokio::time::timeout(bound, Self::connect(address, role)).await {
+            Ok(session) => session?,
+            Err(_) => {
+                let silence = format!("the server gave no answer for {CONNECT_MS_MAX} ms");
+                return Err(Trouble::Lost(silence));
+            }
+        };
+        schema::bring_up_to_date(&session.client).await?;
+        Ok(session)
+    }
+
+    async fn connect(address: &Address, role: Role) -> Result<Self, Trouble> {
         let tls = tls::Connector::new(&address.trust).map_err(Trouble::Unreachable)?;
         let (client, connection) = address.config.connect(tls).await?;
         // Whoever waits for an answer is told why the connection ended.
@@ -132,7 +146,6 @@ impl Session {
         let mut session = Self { client, statements: OnceCell::new(), name, driver };
         session.client.batch_execute(&settings(role)).await?;
         session.name = introduce(&session.client).await?;
-        schema::bring_up_to_date(&session.client).await?;
         Ok(session)
     }
 

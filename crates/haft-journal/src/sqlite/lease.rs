@@ -1,5 +1,5 @@
 //! The statements about who has a run. Who may take it from whom is decided by `crate::lease`, what is open is found
-//! through an index that holds nothing else.
+//! at the beginning of an index.
 
 use haft_contract::{CallId, RunId, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -36,20 +36,20 @@ pub(super) const RUN_FRUITLESS: &str =
     "UPDATE runs SET fruitless = ?1, fruitless_since = ?2 WHERE id = ?3";
 
 pub(super) const OPEN_CALLS: &str = "\
-SELECT change, node, iteration, attempt, seq FROM calls INDEXED BY calls_open \
-WHERE run = ?1 AND status = 'intended' ORDER BY node, iteration, attempt, seq";
+SELECT number, node, iteration, attempt, seq FROM calls INDEXED BY calls_by_change \
+WHERE closed IS NULL AND run = ?1 ORDER BY node, iteration, attempt, seq";
 
 pub(super) const CALL_GIVE_UP: &str =
-    "UPDATE calls SET change = ?1, status = 'unknown' WHERE change = ?2";
+    "UPDATE calls SET closed = ?1, status = 'unknown' WHERE number = ?2";
 
 /// What a probe found out is no step ahead: the call that kills each owner is found not to have happened each time.
 pub(super) const PROGRESS: &str = "\
-SELECT EXISTS (SELECT 1 FROM calls INDEXED BY calls_by_run WHERE run = ?1 AND change > ?2 \
+SELECT EXISTS (SELECT 1 FROM calls INDEXED BY calls_of_run WHERE run = ?1 AND closed > ?2 \
 AND status IN ('succeeded', 'failed', 'refused') AND settled_by IS NULL)";
 
 pub(super) const LAST_OPEN: &str = "\
-SELECT change, node, iteration, attempt, seq FROM calls INDEXED BY calls_by_run \
-WHERE run = ?1 AND change > ?2 AND status = 'unknown' ORDER BY change DESC LIMIT 1";
+SELECT number, node, iteration, attempt, seq FROM calls INDEXED BY calls_of_run \
+WHERE run = ?1 AND closed > ?2 AND status = 'unknown' ORDER BY closed DESC LIMIT 1";
 
 /// Returns what the run's row says about who may advance it, `None` if there is none.
 pub(super) fn standing(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Standing>> {
@@ -86,20 +86,32 @@ pub(super) fn holder(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Hol
     }))
 }
 
+/// Whether a run that was taken may have calls already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum History {
+    None,
+    Some,
+}
+
 /// Takes a run for the claim's owner.
-pub(super) fn open(tx: &mut Writing<'_>, run: &NewRun, claim: &Claim) -> Applied<Lease> {
+pub(super) fn open(tx: &mut Writing<'_>, run: &NewRun, claim: &Claim) -> Applied<(Lease, History)> {
+    let mut history = History::None;
     let mut standing = match tx.standing(&run.id)?.cloned() {
         Some(standing) if standing.is_going => {
             upkeep::remove_rest(tx, &run.id)?;
             insert(tx, run)?
         }
-        Some(standing) => standing,
+        Some(standing) => {
+            history = History::Some;
+            standing
+        }
         None => insert(tx, run)?,
     };
     if let Some(holder) = standing.holder.clone() {
         if holder.owner.id == claim.owner.id {
             extend(tx, &run.id, claim)?;
-            return Ok(Ok(Lease { run: holder.run, epoch: holder.epoch, owner: holder.owner }));
+            let lease = Lease { run: holder.run, epoch: holder.epoch, owner: holder.owner };
+            return Ok(Ok((lease, history)));
         }
         if !holder.is_over(claim.now_ms) {
             return Ok(Err(JournalError::Held { holder: Box::new(holder) }));
@@ -109,7 +121,8 @@ pub(super) fn open(tx: &mut Writing<'_>, run: &NewRun, claim: &Claim) -> Applied
     if standing.fruitless >= RESUMES_MAX {
         return stuck(tx, &run.id, &standing).map(Err);
     }
-    take(tx, &run.id, standing.epoch + 1, claim).map(Ok)
+    let lease = take(tx, &run.id, standing.epoch + 1, claim)?;
+    Ok(Ok((lease, history)))
 }
 
 /// Holds a run for longer.
@@ -211,8 +224,8 @@ fn leave_open_calls(tx: &mut Writing<'_>, run: &RunId) -> rusqlite::Result<Vec<C
         .query_map([run.as_str()], |row| Ok((row.get(0)?, call_id(row, run)?)))?
         .collect::<Result<_, _>>()?;
     let mut calls = Vec::with_capacity(open.len());
-    for (change, call) in open {
-        tx.db.prepare_cached(CALL_GIVE_UP)?.execute([tx.next_change(), change])?;
+    for (number, call) in open {
+        tx.db.prepare_cached(CALL_GIVE_UP)?.execute([tx.next_change(), number])?;
         tx.count_change();
         calls.push(call);
     }

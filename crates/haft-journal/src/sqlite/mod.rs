@@ -1,6 +1,7 @@
 //! The journal in an SQLite file: one thread owns the only connection that writes, another the one that reads. Several
 //! processes may have the same file open; who has a run is in the file, so that they agree.
 
+mod disk;
 mod failure;
 mod job;
 mod lease;
@@ -31,7 +32,10 @@ use crate::{
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
     Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
+use disk::Log;
 use job::{Applied, Job, job};
+use lease::History;
+use record::Record;
 use transaction::Writing;
 use upkeep::{Candidate, Removal};
 use worker::Worker;
@@ -46,6 +50,8 @@ pub struct SqliteJournal {
     reader: Worker<Query>,
     /// `None` if the file is only looked at.
     writer: Option<Worker<Box<dyn Job>>>,
+    /// What the writer writes to and the reader must not be ahead of.
+    log: Option<Arc<Log>>,
 }
 
 type Query = Box<dyn FnOnce(&Connection) + Send>;
@@ -57,13 +63,18 @@ impl SqliteJournal {
     /// Blocks for about a millisecond, longer only when the file is created, brought up to date or locked.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
-        let writer = Writer::new(open::writing(&path)?, path.clone());
+        let writer = Writer::open(&path)?;
+        Self::start(writer, path)
+    }
+
+    fn start(writer: Writer, path: PathBuf) -> Result<Self, JournalError> {
+        let log = writer.log();
         let reader = spawn_reader(open::reading(&path)?, &path)?;
         let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, |jobs| {
             writer.run(jobs);
         })
         .map_err(|err| no_thread(&path, &err))?;
-        Ok(Self { path, reader, writer: Some(writer) })
+        Ok(Self { path, reader, writer: Some(writer), log: Some(log) })
     }
 
     /// Opens the journal at `path` to look at it, also where nothing can be written. Nothing is created or brought up to
@@ -71,7 +82,7 @@ impl SqliteJournal {
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         let path = path.as_ref().to_owned();
         let reader = spawn_reader(open::looking(&path)?, &path)?;
-        Ok(Self { path, reader, writer: None })
+        Ok(Self { path, reader, writer: None, log: None })
     }
 
     async fn write<T, F>(&self, firmness: Firmness, write: F) -> Result<T, JournalError>
@@ -88,8 +99,15 @@ impl SqliteJournal {
         answer.await.map_err(|_| stopped())?
     }
 
-    async fn record(&self, entry: Entry) -> Result<(), JournalError> {
-        self.write(entry.firmness(), move |tx| record::record(tx, &entry)).await
+    /// Waits until all that was committed before is on disk, whoever did it.
+    async fn sync(&self) -> Result<(), JournalError> {
+        self.write(Firmness::Power, |_| Ok(Ok(()))).await
+    }
+
+    /// Records an entry about the call in `row`, if that is known, and returns the row of the call.
+    async fn record(&self, entry: Entry, row: Option<i64>) -> Result<Option<i64>, JournalError> {
+        let (firmness, record) = (entry.firmness(), Record::new(entry, row));
+        self.write(firmness, move |tx| record::record(tx, &record)).await
     }
 
     /// Removes a run, in as many commits as it takes; `None` if it is in use again.
@@ -113,11 +131,17 @@ impl SqliteJournal {
     {
         let (reply, answer) = oneshot::channel();
         let stopped = || JournalError::Stopped { path: self.path.clone() };
-        // Whoever asked may have gone; then nobody wants the answer.
-        let query = move |db: &Connection| drop(reply.send(query(db)));
+        let (log, path) = (self.log.clone(), self.path.clone());
+        let query = move |db: &Connection| {
+            let found = query(db).map_err(|err| failure::journal_error(&path, &err));
+            // Whoever is answered may tell others, and what it is told has to outlive the power.
+            let synced = log.map_or(Ok(()), |log| log.sync_seen());
+            let result = synced.map_err(|failure| failure.to_error(&path)).and(found);
+            // Whoever asked may have gone; then nobody wants the answer.
+            drop(reply.send(result));
+        };
         self.reader.send(Box::new(query)).await.ok_or_else(stopped)?;
-        let result = answer.await.map_err(|_| stopped())?;
-        result.map_err(|err| failure::journal_error(&self.path, &err))
+        answer.await.map_err(|_| stopped())?
     }
 }
 
@@ -145,8 +169,17 @@ impl fmt::Debug for SqliteJournal {
 
 impl Journal for SqliteJournal {
     fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease> {
-        let open = move |tx: &mut Writing<'_>| lease::open(tx, &run, &claim);
-        Box::pin(self.write(Firmness::Process, open))
+        Box::pin(async move {
+            let open = move |tx: &mut Writing<'_>| lease::open(tx, &run, &claim);
+            let (lease, history) = self.write(Firmness::Process, open).await?;
+            match history {
+                History::None => {}
+                // Whoever had the run may have died between a commit and its sync, and what is seen of it now is
+                // answered from now on. Nobody else adds to it any more.
+                History::Some => self.sync().await?,
+            }
+            Ok(lease)
+        })
     }
 
     fn renew(&self, lease: Lease, claim: Claim) -> Answer<'_, ()> {
@@ -189,28 +222,40 @@ impl Journal for SqliteJournal {
     fn intend(&self, call: PlannedCall) -> Answer<'_, Intent> {
         Box::pin(async move {
             let call = Arc::new(call);
-            if let Some(entry) = Entry::intend(&call) {
-                self.record(entry).await?;
+            let intent = Intent::new(Arc::clone(&call));
+            match Entry::intend(&call) {
+                Some(entry) => Ok(intent.at_row(self.record(entry, None).await?)),
+                None => Ok(intent),
             }
-            Ok(Intent::new(call))
         })
     }
 
     fn amend(&self, intent: &Intent, details: String) -> Answer<'_, ()> {
-        let entry = Entry::amend(intent, details);
-        Box::pin(async move { self.record(entry?).await })
+        let (row, entry) = (intent.row(), Entry::amend(intent, details));
+        Box::pin(async move { self.record(entry?, row).await.map(drop) })
     }
 
     fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()> {
-        Box::pin(async move { self.record(Entry::settle(intent, &outcome)?).await })
+        Box::pin(async move {
+            let row = intent.row();
+            let entry = Entry::settle(intent, &outcome)?;
+            self.record(entry, row).await.map(drop)
+        })
     }
 
     fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()> {
-        Box::pin(async move { self.record(Entry::refuse(call, &outcome)?).await })
+        Box::pin(async move {
+            let entry = Entry::refuse(call, &outcome)?;
+            self.record(entry, None).await.map(drop)
+        })
     }
 
     fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow> {
         Box::pin(self.write(Firmness::Power, move |tx| record::resolve(tx, &settlement)))
+    }
+
+    fn hear(&self, call: CallId) -> Answer<'_, ()> {
+        Box::pin(self.write(Firmness::Power, move |tx| record::hear(tx, &call)))
     }
 
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
@@ -252,6 +297,10 @@ impl Journal for SqliteJournal {
                     pruned.runs.push(run);
                     pruned.calls += calls;
                 }
+            }
+            // Whoever hears of it removes what belonged to these runs elsewhere, so they must not come back.
+            if !pruned.runs.is_empty() {
+                self.sync().await?;
             }
             Ok(pruned)
         })

@@ -30,6 +30,10 @@ pub(super) fn writing(path: &Path) -> Result<Connection, JournalError> {
     if !is_current {
         schema::migrate(&mut db, path)?;
     }
+    // From here on who needs a commit on disk has the log synced: see the module `disk`. SQLite opens the log, and makes it
+    // if there is none, when it first looks into the database in that mode.
+    db.execute_batch("PRAGMA synchronous = NORMAL").map_err(fail)?;
+    db.query_row("PRAGMA user_version", [], |_| Ok(())).map_err(fail)?;
     Ok(db)
 }
 

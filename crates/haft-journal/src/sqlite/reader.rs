@@ -9,20 +9,32 @@ use super::lease;
 use crate::row::collect_rows;
 use crate::{
     AttemptState, CallOrder, CallQuery, CallRow, EarlierEffect, EarlierEffects, LateOutcome,
-    RecordedCall, RunQuery, RunRow, SettledBy, SnapshotNote, Status, Verdict,
+    RecordedCall, RunQuery, RunRow, SettledBy, SnapshotNote, Status, UnheardCall, Verdict,
 };
 
 pub(super) const ATTEMPT: &str = "\
-SELECT first_key, count(DISTINCT call_key), max(seq) FROM calls \
+SELECT first_key, group_concat(DISTINCT CASE WHEN status <> 'refused' OR instr(envelope, '\"held_back\":true') = 0 \
+THEN call_key END), max(seq), max(status = 'refused' AND instr(envelope, '\"held_back\":true') > 0), \
+max(effect = 'once' AND NOT heard AND (status = 'unknown' AND envelope IS NULL OR verdict IS NOT NULL)) FROM calls \
 WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 GROUP BY first_key";
+
+/// Of the rows of one call the latest counts: beside max() SQLite takes the other columns from its row.
+pub(super) const UNHEARD: &str = "\
+SELECT first_key, call_key, seq FROM (SELECT first_key, call_key, max(seq) AS seq, \
+effect = 'once' AND NOT heard AND (status = 'unknown' AND envelope IS NULL OR verdict IS NOT NULL) AS is_unheard FROM calls \
+WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 \
+AND NOT (status = 'refused' AND instr(envelope, '\"held_back\":true') > 0) GROUP BY call_key) \
+WHERE is_unheard ORDER BY seq";
 
 pub(super) const RECORDED: &str = "\
 SELECT seq, call_key, effect, status, verdict FROM calls \
-WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 ORDER BY seq";
+WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 \
+AND NOT (status = 'refused' AND instr(envelope, '\"held_back\":true') > 0) ORDER BY seq";
 
 pub(super) const EARLIER: &str = "\
-SELECT tool, attempt, seq, status, call_key, verdict FROM calls \
+SELECT tool, attempt, seq, status, call_key, verdict, substr(input, 1, 200) FROM calls \
 WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt < ?4 AND effect = 'once' AND status <> 'refused' \
+AND verdict IS NOT 'not_happened' \
 ORDER BY attempt, seq";
 
 pub(super) const SNAPSHOTS_OF_RUN: &str = "\
@@ -41,14 +53,15 @@ pub(super) const EVERY_LATE_OUTCOME: &str = "\
 SELECT run, node, iteration, attempt, seq, tool, epoch, status, envelope, finished_at_ms FROM late_outcomes \
 ORDER BY number";
 
+/// What is read of a call behind its change number.
 const CALL_COLUMNS: &str = "\
-change, run, node, iteration, attempt, seq, tool, effect, status, started_at_ms, finished_at_ms, \
+run, node, iteration, attempt, seq, tool, effect, status, started_at_ms, finished_at_ms, \
 first_key, call_key, driver_call_id, input, accesses, envelope, epoch, details, verdict, settled_by";
 
 /// The counts are made when they are asked for: keeping them would cost every call a write for the sake of a list
 /// that is looked at now and then. The runs are picked first, so that only their calls are counted.
 const RUN_COLUMNS: &str = "\
-run.id, run.front_end, run.root, run.version, run.started_at_ms, max(call.started_at_ms), count(call.change), \
+run.id, run.front_end, run.root, run.version, run.started_at_ms, max(call.started_at_ms), count(call.number), \
 count(*) FILTER (WHERE call.status = 'failed'), count(*) FILTER (WHERE call.status = 'refused'), \
 count(*) FILTER (WHERE call.status = 'intended'), count(*) FILTER (WHERE call.status = 'unknown'), run.settings, \
 run.id, run.epoch, run.owner_id, run.owner_place, run.held_since_ms, run.lease_expires_at_ms";
@@ -59,11 +72,34 @@ pub(super) fn attempt(db: &Connection, scope: &Scope) -> rusqlite::Result<Attemp
     let mut statement = db.prepare_cached(ATTEMPT)?;
     let mut rows = statement.query(params![run.as_str(), node, iteration, attempt])?;
     let mut state = AttemptState::default();
+    let mut has_unheard = false;
     while let Some(row) = rows.next()? {
-        state.occurrences.insert(row.get(0)?, row.get(1)?);
+        state.calls.insert(row.get(0)?, keys(row.get(1)?));
         state.last_seq = state.last_seq.max(row.get(2)?);
+        state.was_held_back |= row.get::<_, bool>(3)?;
+        has_unheard |= row.get::<_, bool>(4)?;
+    }
+    if has_unheard {
+        state.unheard = unheard(db, scope)?;
     }
     Ok(state)
+}
+
+/// Takes the keys apart that share a first key.
+fn keys(joined: Option<String>) -> Vec<String> {
+    let mut keys: Vec<String> =
+        joined.iter().flat_map(|keys| keys.split(',')).map(str::to_owned).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn unheard(db: &Connection, scope: &Scope) -> rusqlite::Result<Vec<UnheardCall>> {
+    let Scope { run, node, iteration, attempt } = scope;
+    let mut statement = db.prepare_cached(UNHEARD)?;
+    let rows = statement.query_map(params![run.as_str(), node, iteration, attempt], |row| {
+        Ok(UnheardCall { first_key: row.get(0)?, call_key: row.get(1)?, seq: number(row, 2)? })
+    })?;
+    rows.collect()
 }
 
 /// Returns all calls of an attempt in short.
@@ -96,7 +132,7 @@ pub(super) fn by_driver_id(
 /// Returns the text of the query for a call that its driver named.
 pub(super) fn by_driver_statement() -> String {
     format!(
-        "SELECT {CALL_COLUMNS} FROM calls INDEXED BY calls_by_driver WHERE run = ?1 AND driver_call_id = ?2 \
+        "SELECT coalesce(closed, number), {CALL_COLUMNS} FROM calls INDEXED BY calls_by_driver WHERE run = ?1 AND driver_call_id = ?2 \
          AND node = ?3 AND iteration = ?4 AND attempt = ?5 ORDER BY seq DESC LIMIT 1"
     )
 }
@@ -117,6 +153,7 @@ pub(super) fn earlier_effects(
             status: word(row, 3, parse_status)?,
             call_key: row.get(4)?,
             verdict: optional_word(row, 5, parse_verdict)?,
+            input: row.get(6)?,
         })
     })?;
     EarlierEffects::collect(rows, calls_max)
@@ -167,34 +204,64 @@ pub(super) fn runs(db: &Connection, query: &RunQuery) -> rusqlite::Result<Vec<Ru
 /// Returns the text and the parameters of a query for calls. Of the few conditions there are few combinations, so the
 /// compiled statements are worth keeping.
 pub(super) fn calls_statement(query: &CallQuery) -> (String, Vec<Value>) {
-    // The plus keeps SQLite from looking a place up in the index of places, whose order would then have to be sorted
-    // away: following a long run would cost its whole length each time.
-    let (plus, order) = match query.order {
-        CallOrder::Place => ("", "run, node, iteration, attempt, seq"),
-        CallOrder::Change => ("+", "change"),
-        CallOrder::Latest => ("+", "change DESC"),
+    let after_change =
+        query.after_change.map_or(0, |change| i64::try_from(change).unwrap_or(i64::MAX));
+    let text = match query.order {
+        CallOrder::Place => by_place(query),
+        CallOrder::Change => by_change(query, "change"),
+        CallOrder::Latest => by_change(query, "change DESC"),
     };
+    let mut parameters = vec![after_change.into(), query.rows_max().into()];
+    parameters.extend(fixed(query).into_iter().map(|(_, value)| value));
+    (text, parameters)
+}
+
+fn by_place(query: &CallQuery) -> String {
+    format!(
+        "SELECT coalesce(closed, number), {CALL_COLUMNS} FROM calls WHERE coalesce(closed, number) > ?1 {}\
+         ORDER BY run, node, iteration, attempt, seq LIMIT ?2",
+        terms(query, &["run", "node", "iteration", "attempt", "seq"])
+    )
+}
+
+/// Merges what is open, of which there is never much, with all else; an index has either in the order of its changes. No
+/// place is looked up in the index of places, whose order would then have to be sorted away: following a long run
+/// would cost its whole length each time.
+fn by_change(query: &CallQuery, order: &str) -> String {
+    let index = if query.run.is_some() { "calls_of_run" } else { "calls_by_change" };
+    format!(
+        "SELECT number AS change, {CALL_COLUMNS} FROM calls INDEXED BY calls_by_change \
+         WHERE closed IS NULL AND number > ?1 {}\
+         UNION ALL SELECT closed, {CALL_COLUMNS} FROM calls INDEXED BY {index} WHERE closed > ?1 {}\
+         ORDER BY {order} LIMIT ?2",
+        terms(query, &[]),
+        terms(query, &["run"])
+    )
+}
+
+/// Returns the columns that must have one value each.
+fn fixed(query: &CallQuery) -> Vec<(&'static str, Value)> {
     let run = query.run.as_ref().map(|run| run.as_str().to_owned());
-    let after_change = query.after_change.map(|change| i64::try_from(change).unwrap_or(i64::MAX));
-    let conditions: Vec<(String, Value)> = [
-        run.map(|run| ("run = ?".to_owned(), run.into())),
-        query.node.clone().map(|node| (format!("{plus}node = ?"), node.into())),
-        query.iteration.map(|number| (format!("{plus}iteration = ?"), number.into())),
-        query.attempt.map(|number| (format!("{plus}attempt = ?"), number.into())),
-        query.seq.map(|number| (format!("{plus}seq = ?"), number.into())),
-        after_change.map(|change| ("change > ?".to_owned(), change.into())),
+    [
+        run.map(|run| ("run", run.into())),
+        query.node.clone().map(|node| ("node", node.into())),
+        query.iteration.map(|number| ("iteration", number.into())),
+        query.attempt.map(|number| ("attempt", number.into())),
+        query.seq.map(|number| ("seq", number.into())),
     ]
     .into_iter()
     .flatten()
-    .collect();
-    let (conditions, mut parameters): (Vec<String>, Vec<Value>) = conditions.into_iter().unzip();
-    let filter = if conditions.is_empty() {
-        String::new()
-    } else {
-        format!("WHERE {} ", conditions.join(" AND "))
+    .collect()
+}
+
+/// Returns the conditions on these columns, whose parameters begin at the third. Only of those `looked_up` SQLite may use
+/// an index.
+fn terms(query: &CallQuery, looked_up: &[&str]) -> String {
+    let term = |((column, _), number): ((&'static str, Value), u32)| {
+        let plus = if looked_up.contains(&column) { "" } else { "+" };
+        format!("AND {plus}{column} = ?{number} ")
     };
-    parameters.push(query.rows_max().into());
-    (format!("SELECT {CALL_COLUMNS} FROM calls {filter}ORDER BY {order} LIMIT ?"), parameters)
+    fixed(query).into_iter().zip(3..).map(term).collect()
 }
 
 /// Returns the text and the parameters of a query for runs.
@@ -218,7 +285,9 @@ pub(super) fn runs_statement(query: &RunQuery) -> (String, Vec<Value>) {
 
 /// Returns the text of the query for all calls there are, in the order of their places.
 pub(super) fn every_call() -> String {
-    format!("SELECT {CALL_COLUMNS} FROM calls ORDER BY run, node, iteration, attempt, seq")
+    format!(
+        "SELECT coalesce(closed, number), {CALL_COLUMNS} FROM calls ORDER BY run, node, iteration, attempt, seq"
+    )
 }
 
 /// Reads a call from the columns of a query for calls.

@@ -1,7 +1,9 @@
 //! The statements that record calls and what belongs to them, each reaching its row through an index. They run inside a
 //! transaction that the writer opens and commits.
 
-use haft_contract::Scope;
+use std::sync::Arc;
+
+use haft_contract::{CallId, Scope};
 use rusqlite::{ffi, params};
 
 use super::job::Applied;
@@ -13,23 +15,29 @@ use crate::{
 };
 
 pub(super) const CALL_INSERT: &str = "\
-INSERT INTO calls (change, run, node, iteration, attempt, seq, epoch, tool, effect, status, started_at_ms, \
-finished_at_ms, first_key, call_key, driver_call_id, input, accesses, envelope) \
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+INSERT INTO calls (number, run, node, iteration, attempt, seq, epoch, tool, effect, status, started_at_ms, \
+finished_at_ms, first_key, call_key, driver_call_id, input, accesses, envelope, closed) \
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
+/// The row is looked up by its number where the intent has kept it; it must be that of the call all the same, because an
+/// intent can be brought to a journal that did not give it.
 pub(super) const CALL_SETTLE: &str = "\
-UPDATE calls SET change = ?1, status = ?2, finished_at_ms = ?3, envelope = ?4 \
-WHERE run = ?5 AND node = ?6 AND iteration = ?7 AND attempt = ?8 AND seq = ?9 AND +status = 'intended'";
+UPDATE calls SET closed = ?1, status = ?2, finished_at_ms = ?3, envelope = ?4 \
+WHERE number = coalesce(?10, (SELECT number FROM calls \
+WHERE run = ?5 AND node = ?6 AND iteration = ?7 AND attempt = ?8 AND seq = ?9)) \
+AND +run = ?5 AND +node = ?6 AND +iteration = ?7 AND +attempt = ?8 AND +seq = ?9 AND +status = 'intended'";
 
-/// The change number stays: an amendment shows with the status that follows it, and moving the row would cost as
-/// much as recording it anew.
+/// The change number stays: an amendment shows with the status that follows it.
 pub(super) const CALL_AMEND: &str = "\
 UPDATE calls SET details = ?1 \
 WHERE run = ?2 AND node = ?3 AND iteration = ?4 AND attempt = ?5 AND seq = ?6 AND +status = 'intended'";
 
+pub(super) const CALL_HEAR: &str = "\
+UPDATE calls SET heard = 1 WHERE run = ?1 AND node = ?2 AND iteration = ?3 AND attempt = ?4 AND seq = ?5";
+
 pub(super) const CALL_RESOLVE: &str = "\
-UPDATE calls SET change = ?1, status = ?2, verdict = ?3, settled_by = ?4, finished_at_ms = ?5, envelope = ?6 \
-WHERE change = ?7";
+UPDATE calls SET closed = ?1, status = ?2, verdict = ?3, settled_by = ?4, finished_at_ms = ?5, envelope = ?6 \
+WHERE run = ?7 AND node = ?8 AND iteration = ?9 AND attempt = ?10 AND seq = ?11";
 
 pub(super) const LATE_INSERT: &str = "\
 INSERT INTO late_outcomes (run, node, iteration, attempt, seq, epoch, tool, status, finished_at_ms, envelope) \
@@ -43,21 +51,81 @@ before = excluded.before, after = excluded.after, note = excluded.note, taken_at
 
 pub(super) const FRUITLESS_RESET: &str = "UPDATE runs SET fruitless = 0 WHERE id = ?1";
 
-/// Writes one entry. Under an epoch that is over the outcome that came with it is kept apart.
-pub(super) fn record(tx: &mut Writing<'_>, entry: &Entry) -> Applied<()> {
-    let call = entry.call();
+/// An entry in the shape of its statement. It is made by whoever brings the entry, so that the one thread that writes
+/// has nothing left to do but that.
+pub(super) enum Record {
+    Insert { call: Arc<PlannedCall>, keys: Keys, closing: Option<Closing> },
+    Settle { call: Arc<PlannedCall>, row: Option<i64>, closing: Closing },
+    Amend(Arc<PlannedCall>, String),
+}
+
+/// The keys of a call in hexadecimal.
+pub(super) struct Keys {
+    first: String,
+    call: String,
+}
+
+impl Record {
+    /// Takes an entry that is to be written, about the call in `row` if that is known.
+    pub(super) fn new(entry: Entry, row: Option<i64>) -> Self {
+        match entry {
+            Entry::Intended(call) => Self::Insert { keys: Keys::of(&call), call, closing: None },
+            Entry::Complete(call, closing) => {
+                Self::Insert { keys: Keys::of(&call), call, closing: Some(closing) }
+            }
+            Entry::Settled(call, closing) => Self::Settle { call, row, closing },
+            Entry::Amended(call, details) => Self::Amend(call, details),
+        }
+    }
+
+    fn call(&self) -> &PlannedCall {
+        match self {
+            Self::Insert { call, .. } | Self::Settle { call, .. } | Self::Amend(call, _) => call,
+        }
+    }
+
+    fn closing(&self) -> Option<&Closing> {
+        match self {
+            Self::Insert { closing, .. } => closing.as_ref(),
+            Self::Settle { closing, .. } => Some(closing),
+            Self::Amend(..) => None,
+        }
+    }
+}
+
+impl Keys {
+    fn of(call: &PlannedCall) -> Self {
+        Self { first: call.first_key.to_string(), call: call.call_key.to_string() }
+    }
+}
+
+/// Writes one entry, and returns the row that it made. Under an epoch that is over the outcome that came with it is kept
+/// apart.
+pub(super) fn record(tx: &mut Writing<'_>, record: &Record) -> Applied<Option<i64>> {
+    let call = record.call();
     if let Err(refusal) = tx.admit(&call.id.scope.run, call.epoch)? {
-        if let (JournalError::Fenced { .. }, Some(closing)) = (&refusal, entry.late()) {
+        if let (JournalError::Fenced { .. }, Some(closing)) = (&refusal, record.closing()) {
             insert_late(tx, call, closing)?;
         }
         return Ok(Err(refusal));
     }
-    match entry {
-        Entry::Intended(_) => insert_call(tx, call, None),
-        Entry::Complete(_, closing) => insert_call(tx, call, Some(closing)),
-        Entry::Settled(_, closing) => settle_call(tx, call, closing),
-        Entry::Amended(_, details) => amend_call(tx, call, details),
+    match record {
+        Record::Insert { keys, closing, .. } => {
+            let inserted = insert_call(tx, call, keys, closing.as_ref())?;
+            return Ok(inserted.map(Some));
+        }
+        Record::Settle { row, closing, .. } => settle_call(tx, call, *row, closing),
+        Record::Amend(_, details) => amend_call(tx, call, details),
     }
+    .map(|recorded| recorded.map(|()| None))
+}
+
+/// Records that the driver was told what became of a call.
+pub(super) fn hear(tx: &mut Writing<'_>, call: &CallId) -> Applied<()> {
+    let Scope { run, node, iteration, attempt } = &call.scope;
+    let place = params![run.as_str(), node, iteration, attempt, call.seq];
+    let heard = tx.db.prepare_cached(CALL_HEAR)?.execute(place)?;
+    Ok(if heard == 1 { Ok(()) } else { Err(JournalError::UnknownCall { call: call.clone() }) })
 }
 
 /// Writes what became of a call in doubt.
@@ -70,7 +138,7 @@ pub(super) fn resolve(tx: &mut Writing<'_>, settlement: &Settlement) -> Applied<
     if row.status != Status::Unknown {
         return Ok(Err(JournalError::NotInDoubt { call: call.clone(), status: row.status }));
     }
-    let old_change = integer(row.change)?;
+    let Scope { run, node, iteration, attempt } = &call.scope;
     row.resolve(settlement, u64::try_from(tx.next_change()).unwrap_or_default());
     tx.db.prepare_cached(CALL_RESOLVE)?.execute(params![
         tx.next_change(),
@@ -79,7 +147,11 @@ pub(super) fn resolve(tx: &mut Writing<'_>, settlement: &Settlement) -> Applied<
         settlement.by.as_str(),
         integer(settlement.settled_at_ms)?,
         envelope_json(&settlement.envelope),
-        old_change,
+        run.as_str(),
+        node,
+        iteration,
+        attempt,
+        call.seq,
     ])?;
     tx.count_change();
     if settlement.by == SettledBy::Operator {
@@ -110,10 +182,16 @@ pub(super) fn note_snapshot(tx: &mut Writing<'_>, note: &SnapshotNote) -> Applie
     Ok(Ok(()))
 }
 
-fn insert_call(tx: &mut Writing<'_>, call: &PlannedCall, closing: Option<&Closing>) -> Applied<()> {
+fn insert_call(
+    tx: &mut Writing<'_>,
+    call: &PlannedCall,
+    keys: &Keys,
+    closing: Option<&Closing>,
+) -> Applied<i64> {
     let Scope { run, node, iteration, attempt } = &call.id.scope;
-    let inserted = tx.db.prepare_cached(CALL_INSERT)?.execute(params![
-        tx.next_change(),
+    let change = tx.next_change();
+    let inserted = tx.insert.execute(params![
+        change,
         run.as_str(),
         node,
         iteration,
@@ -125,17 +203,18 @@ fn insert_call(tx: &mut Writing<'_>, call: &PlannedCall, closing: Option<&Closin
         closing.map_or(Status::Intended, |closing| closing.status).as_str(),
         integer(call.started_at_ms)?,
         closing.map(|closing| integer(closing.finished_at_ms)).transpose()?,
-        call.first_key.to_string(),
-        call.call_key.to_string(),
+        keys.first,
+        keys.call,
         call.driver_call_id,
         call.input,
         call.accesses,
         closing.map(|closing| &closing.envelope),
+        closing.map(|_| change),
     ]);
     match inserted {
         Ok(_) => {
             tx.count_change();
-            Ok(Ok(()))
+            Ok(Ok(change))
         }
         // The failure undoes its own statement and nothing else.
         Err(err) if is_taken(&err) => Ok(Err(JournalError::Conflict { call: call.id.clone() })),
@@ -143,10 +222,16 @@ fn insert_call(tx: &mut Writing<'_>, call: &PlannedCall, closing: Option<&Closin
     }
 }
 
-fn settle_call(tx: &mut Writing<'_>, call: &PlannedCall, closing: &Closing) -> Applied<()> {
+fn settle_call(
+    tx: &mut Writing<'_>,
+    call: &PlannedCall,
+    row: Option<i64>,
+    closing: &Closing,
+) -> Applied<()> {
     let Scope { run, node, iteration, attempt } = &call.id.scope;
-    let rows_changed = tx.db.prepare_cached(CALL_SETTLE)?.execute(params![
-        tx.next_change(),
+    let change = tx.next_change();
+    let rows_changed = tx.settle.execute(params![
+        change,
         closing.status.as_str(),
         integer(closing.finished_at_ms)?,
         closing.envelope,
@@ -155,6 +240,7 @@ fn settle_call(tx: &mut Writing<'_>, call: &PlannedCall, closing: &Closing) -> A
         iteration,
         attempt,
         call.id.seq,
+        row,
     ])?;
     if rows_changed > 0 {
         tx.count_change();

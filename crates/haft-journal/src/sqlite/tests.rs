@@ -85,13 +85,17 @@ fn no_statement_of_a_call_scans() {
         plans.lines().filter(|line| line.contains("SCAN") && !line.contains("CONSTANT ROW"));
     assert_eq!(scans.count(), 0, "{plans}");
     expect![[r#"
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
         SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
+        SCALAR SUBQUERY 1
+        SEARCH calls USING COVERING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
         SCALAR SUBQUERY 1
         SEARCH calls
+        SCALAR SUBQUERY 2
+        SEARCH calls USING COVERING INDEX calls_by_change
         SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SCALAR SUBQUERY 1
@@ -100,18 +104,18 @@ fn no_statement_of_a_call_scans() {
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH calls USING INDEX calls_open (run=?)
+        SEARCH calls USING INDEX calls_by_change (closed=?)
         USE TEMP B-TREE FOR ORDER BY
         SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
         SCAN CONSTANT ROW
         SCALAR SUBQUERY 1
-        SEARCH calls USING INDEX calls_by_run (run=? AND rowid>?)
-        SEARCH calls USING INDEX calls_by_run (run=? AND rowid>?)
-        SEARCH calls USING COVERING INDEX calls_by_run (run=?)
+        SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
+        SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
+        SEARCH calls USING COVERING INDEX calls_of_run (run=? AND closed>?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
         LIST SUBQUERY 1
-        SEARCH calls USING COVERING INDEX calls_by_run (run=?)
+        SEARCH calls USING COVERING INDEX calls_by_place (run=?)
         SEARCH snapshots USING INTEGER PRIMARY KEY (rowid=?)
         LIST SUBQUERY 1
         SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
@@ -120,12 +124,12 @@ fn no_statement_of_a_call_scans() {
         SCALAR SUBQUERY 1
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH calls USING COVERING INDEX calls_by_place (run=?)
         SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
         SEARCH late_outcomes USING COVERING INDEX late_outcomes_by_run (run=?)
-        SEARCH calls USING COVERING INDEX calls_by_run (run=?)
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
         USE TEMP B-TREE FOR GROUP BY
-        USE TEMP B-TREE FOR count(DISTINCT)
+        USE TEMP B-TREE FOR group_concat(DISTINCT)
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt<?)
         SEARCH snapshots USING INDEX snapshots_by_place (run=?)
@@ -177,26 +181,42 @@ fn queries_follow_an_index() {
     check_plan(
         &follow(CallQuery::default()),
         expect![[r#"
-        SEARCH calls USING INTEGER PRIMARY KEY (rowid>?)
-    "#]],
+            MERGE (UNION ALL)
+            LEFT
+            SEARCH calls USING INDEX calls_by_change (closed=? AND rowid>?)
+            RIGHT
+            SEARCH calls USING INDEX calls_by_change (closed>?)
+        "#]],
     );
     check_plan(
         &follow(run.clone()),
         expect![[r#"
-        SEARCH calls USING INDEX calls_by_run (run=? AND rowid>?)
-    "#]],
+            MERGE (UNION ALL)
+            LEFT
+            SEARCH calls USING INDEX calls_by_change (closed=? AND rowid>?)
+            RIGHT
+            SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
+        "#]],
     );
     check_plan(
         &follow(attempt),
         expect![[r#"
-        SEARCH calls USING INDEX calls_by_run (run=? AND rowid>?)
-    "#]],
+            MERGE (UNION ALL)
+            LEFT
+            SEARCH calls USING INDEX calls_by_change (closed=? AND rowid>?)
+            RIGHT
+            SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
+        "#]],
     );
     check_plan(
         &CallQuery { order: CallOrder::Latest, ..run },
         expect![[r#"
-        SEARCH calls USING INDEX calls_by_run (run=?)
-    "#]],
+            MERGE (UNION ALL)
+            LEFT
+            SEARCH calls USING INDEX calls_by_change (closed=? AND rowid>?)
+            RIGHT
+            SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
+        "#]],
     );
 }
 
@@ -208,7 +228,7 @@ fn runs_are_counted_through_an_index() {
         CO-ROUTINE run
         SCAN runs
         SCAN run
-        SEARCH call USING INDEX calls_by_run (run=?) LEFT-JOIN
+        SEARCH call USING INDEX calls_by_place (run=?) LEFT-JOIN
     "#]]
     .assert_eq(&plan(&database(&directory), &text));
 }
@@ -221,7 +241,7 @@ async fn a_thread_that_is_gone_is_an_error_and_no_hang() {
     let refusing = Worker::spawn("refusing", 1, drop).unwrap();
     // This one takes what it is asked and dies of it.
     let dying = Worker::spawn("dying", 1, |mut requests| drop(requests.blocking_recv())).unwrap();
-    let journal = SqliteJournal { path, reader: refusing, writer: Some(dying) };
+    let journal = SqliteJournal { path, reader: refusing, writer: Some(dying), log: None };
     for _ in 0..2 {
         let result = journal.open_run(run("r"), claim()).await;
         assert!(matches!(result, Err(JournalError::Stopped { .. })), "{result:?}");
@@ -261,14 +281,14 @@ fn a_run_that_is_used_again_is_not_removed() {
     let db = database(&directory);
     let lease = {
         let mut tx = Writing::new(&db).unwrap();
-        let lease = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
+        let (lease, _) = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
         lease::close(&mut tx, &lease).unwrap().unwrap();
         lease
     };
     let everything = Retention { before_ms: Some(u64::MAX), bytes_max: None };
     let seen = upkeep::candidates(&db, everything).unwrap().remove(0);
     let mut tx = Writing::new(&db).unwrap();
-    let again = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
+    let (again, _) = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
     assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
     lease::close(&mut tx, &again).unwrap().unwrap();
     assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);

@@ -1,18 +1,18 @@
 //! One transaction of the writer: the change numbers that it gives out, and who has the runs that it meets, which is
 //! looked up once for all records that share the commit. When it begins and whether it commits is the writer's business.
 
-use std::collections::HashMap;
-
 use haft_contract::RunId;
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 use super::lease;
+use super::record::{CALL_INSERT, CALL_SETTLE};
 use crate::JournalError;
 use crate::lease::Standing;
 
 /// Where numbers count on from. A call that is removed takes the last number with it, so removing stores it.
 pub(super) const CHANGE_READ: &str = "\
-SELECT max(last, coalesce((SELECT max(change) FROM calls), 0)) FROM changes WHERE id = 1";
+SELECT max(last, coalesce((SELECT max(number) FROM calls), 0), coalesce((SELECT max(closed) FROM calls), 0)) \
+FROM changes WHERE id = 1";
 
 pub(super) const CHANGE_KEEP: &str = "UPDATE changes SET last = max(last, ?1) WHERE id = 1";
 
@@ -20,14 +20,20 @@ pub(super) const CHANGE_KEEP: &str = "UPDATE changes SET last = max(last, ?1) WH
 pub(super) struct Writing<'a> {
     pub(super) db: &'a Connection,
     change: i64,
-    standings: HashMap<RunId, Option<Standing>>,
+    /// Of the runs met so far, which are few.
+    standings: Vec<(RunId, Option<Standing>)>,
+    /// The statements of every call, looked up once.
+    pub(super) insert: CachedStatement<'a>,
+    pub(super) settle: CachedStatement<'a>,
 }
 
 impl<'a> Writing<'a> {
     /// Takes a connection inside a transaction that nobody else can write beside.
     pub(super) fn new(db: &'a Connection) -> rusqlite::Result<Self> {
         let change = db.prepare_cached(CHANGE_READ)?.query_row([], |row| row.get(0))?;
-        Ok(Self { db, change, standings: HashMap::new() })
+        let insert = db.prepare_cached(CALL_INSERT)?;
+        let settle = db.prepare_cached(CALL_SETTLE)?;
+        Ok(Self { db, change, standings: Vec::new(), insert, settle })
     }
 
     /// Returns the last change number that was given out.
@@ -52,16 +58,21 @@ impl<'a> Writing<'a> {
 
     /// Returns who may advance the run, `None` if there is no such run.
     pub(super) fn standing(&mut self, run: &RunId) -> rusqlite::Result<Option<&Standing>> {
-        if !self.standings.contains_key(run) {
-            let standing = lease::standing(self.db, run)?;
-            self.standings.insert(run.clone(), standing);
-        }
-        Ok(self.standings.get(run).and_then(Option::as_ref))
+        let known = self.standings.iter().position(|(known, _)| known == run);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let standing = lease::standing(self.db, run)?;
+                self.standings.push((run.clone(), standing));
+                self.standings.len() - 1
+            }
+        };
+        Ok(self.standings.get(index).and_then(|(_, standing)| standing.as_ref()))
     }
 
     /// Says that the run's row has changed.
     pub(super) fn forget_standing(&mut self, run: &RunId) {
-        self.standings.remove(run);
+        self.standings.retain(|(known, _)| known != run);
     }
 
     /// Answers an error unless records of `epoch` may change the run.

@@ -17,15 +17,17 @@ const AGES: &str = "\
 SELECT run.id, run.owner_id IS NOT NULL, \
 max(run.started_at_ms, coalesce(max(call.started_at_ms), 0), coalesce(max(call.finished_at_ms), 0)), \
 coalesce(sum(octet_length(input) + octet_length(accesses) + coalesce(octet_length(details), 0) \
-+ coalesce(octet_length(envelope), 0)), 0), coalesce(max(call.change), 0), run.epoch, run.is_going \
++ coalesce(octet_length(envelope), 0)), 0), coalesce(max(call.closed), 0), run.epoch, run.is_going \
 FROM runs AS run LEFT JOIN calls AS call ON call.run = run.id GROUP BY run.number ORDER BY run.number";
 
-pub(super) const RUN_LATEST: &str = "SELECT coalesce(max(change), 0) FROM calls WHERE run = ?1";
+/// A run that may go has no open call, so that this is the greatest change number of its calls.
+pub(super) const RUN_LATEST: &str = "\
+SELECT coalesce(max(closed), 0) FROM calls INDEXED BY calls_of_run WHERE run = ?1 AND closed > 0";
 
 pub(super) const RUN_MARK: &str = "UPDATE runs SET is_going = 1 WHERE id = ?1";
 
 pub(super) const CALLS_DELETE: &str = "\
-DELETE FROM calls WHERE change IN (SELECT change FROM calls WHERE run = ?1 LIMIT ?2)";
+DELETE FROM calls WHERE number IN (SELECT number FROM calls WHERE run = ?1 LIMIT ?2)";
 
 pub(super) const SNAPSHOTS_DELETE: &str = "\
 DELETE FROM snapshots WHERE number IN (SELECT number FROM snapshots WHERE run = ?1 LIMIT ?2)";

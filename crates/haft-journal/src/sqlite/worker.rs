@@ -29,6 +29,11 @@ impl<T: Send + 'static> Worker<T> {
     pub(super) async fn send(&self, item: T) -> Option<()> {
         self.queue.as_ref()?.send(item).await.ok()
     }
+
+    /// Queues an item like [`Worker::send`], from a thread that may block.
+    pub(super) fn send_blocking(&self, item: T) -> Option<()> {
+        self.queue.as_ref()?.blocking_send(item).ok()
+    }
 }
 
 impl<T> Drop for Worker<T> {

@@ -1,15 +1,18 @@
 //! The thread that writes: it takes what has queued up while it was busy and commits that together, so that many
-//! callers share one sync of the disk. What a job writes is decided elsewhere.
+//! callers share one commit and one sync. What a job writes, and how it gets to the disk, is decided elsewhere.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
 
-use super::failure;
+use super::disk::{Disk, Log};
 use super::job::Job;
 use super::transaction::Writing;
+use super::{failure, open};
 use crate::JournalError;
 use crate::entry::Firmness;
 use crate::limits::COMMIT_ENTRIES_MAX;
@@ -18,13 +21,13 @@ use crate::limits::COMMIT_ENTRIES_MAX;
 pub(super) type Batch = Vec<Box<dyn Job>>;
 
 /// The only connection of this journal that writes.
-#[derive(Debug)]
 pub(super) struct Writer {
+    // Dropped in this order: what is on its way gets to the disk before SQLite tidies up.
+    disk: Disk,
     db: Connection,
     path: PathBuf,
     /// Which file the path led to when the connection was made.
     file: Option<FileId>,
-    firmness: Firmness,
 }
 
 /// Device and number of a file.
@@ -38,10 +41,20 @@ enum Health {
 }
 
 impl Writer {
-    /// Takes a connection that syncs every commit.
-    pub(super) fn new(db: Connection, path: PathBuf) -> Self {
-        let file = file_at(&path);
-        Self { db, path, file, firmness: Firmness::Power }
+    /// Opens the journal at `path`, as [`open::writing`] does.
+    pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
+        let db = open::writing(path)?;
+        let cannot = |err: io::Error| {
+            let reason = format!("its log cannot be synced: {err}");
+            JournalError::CannotOpen { path: path.to_owned(), reason }
+        };
+        let disk = Disk::open(path).map_err(cannot)?;
+        Ok(Self { disk, db, path: path.to_owned(), file: file_at(path) })
+    }
+
+    /// Returns the log, for readers that must not answer from what is not on disk.
+    pub(super) fn log(&self) -> Arc<Log> {
+        Arc::clone(self.disk.log())
     }
 
     /// Writes until nobody can send any more and the queue is empty, or until commits cannot be trusted any more.
@@ -54,46 +67,37 @@ impl Writer {
         }
     }
 
-    /// Writes what needs no sync first, so that nobody waits for a sync who need not.
-    fn write(&mut self, batch: Batch) -> Health {
-        let (durable, ordinary): (Batch, Batch) =
-            batch.into_iter().partition(|job| job.firmness() == Firmness::Power);
-        match self.write_group(ordinary, Firmness::Process) {
-            Health::Sound => self.write_group(durable, Firmness::Power),
-            Health::Lost => Health::Lost,
-        }
-    }
-
-    /// Writes the group in one commit. If that fails, each job is tried alone, so that one that cannot be written
+    /// Writes the jobs in one commit. If that fails, each job is tried alone, so that one that cannot be written
     /// takes no other with it.
-    fn write_group(&mut self, mut group: Batch, firmness: Firmness) -> Health {
-        if group.is_empty() {
-            return Health::Sound;
+    fn write(&mut self, mut batch: Batch) -> Health {
+        if let Some(failure) = self.disk.log().failure() {
+            answer(batch, || Err(failure.to_error(&self.path)));
+            return Health::Lost;
         }
         // Into a file without a name SQLite writes without complaint, and nobody ever reads it.
         if file_at(&self.path) != self.file {
-            answer(group, || Err(JournalError::Removed { path: self.path.clone() }));
+            answer(batch, || Err(JournalError::Removed { path: self.path.clone() }));
             return Health::Lost;
         }
-        match self.commit(&mut group, firmness) {
-            Ok(()) => answer(group, || Ok(())),
-            Err(err) if group.len() > 1 && is_about_a_job(&err) => {
-                return self.write_singly(group, firmness);
+        match self.commit(&mut batch) {
+            Ok(()) => {
+                self.committed(batch);
+                Health::Sound
             }
+            Err(err) if batch.len() > 1 && is_about_a_job(&err) => self.write_singly(batch),
             Err(err) => {
-                answer(group, || Err(failure::journal_error(&self.path, &err)));
-                return health_after(&err);
+                answer(batch, || Err(failure::journal_error(&self.path, &err)));
+                health_after(&err)
             }
         }
-        Health::Sound
     }
 
-    fn write_singly(&mut self, group: Batch, firmness: Firmness) -> Health {
-        let mut jobs = group.into_iter();
+    fn write_singly(&mut self, batch: Batch) -> Health {
+        let mut jobs = batch.into_iter();
         while let Some(job) = jobs.next() {
             let mut alone = vec![job];
-            let Err(err) = self.commit(&mut alone, firmness) else {
-                answer(alone, || Ok(()));
+            let Err(err) = self.commit(&mut alone) else {
+                self.committed(alone);
                 continue;
             };
             let failed = || Err(failure::journal_error(&self.path, &err));
@@ -107,8 +111,17 @@ impl Writer {
     }
 
     /// Commits the jobs together; `Err` if nothing was committed.
-    fn commit(&mut self, jobs: &mut [Box<dyn Job>], firmness: Firmness) -> rusqlite::Result<()> {
-        self.set_firmness(firmness)?;
+    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+        if !jobs.iter().any(|job| job.firmness() == Firmness::Power) {
+            return self.apply(jobs);
+        }
+        self.disk.log().begin_commit();
+        let applied = self.apply(jobs);
+        self.disk.log().end_commit();
+        applied
+    }
+
+    fn apply(&mut self, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut writing = Writing::new(&transaction)?;
         for job in jobs {
@@ -118,17 +131,20 @@ impl Writer {
         transaction.commit()
     }
 
-    /// SQLite refuses to change this inside a transaction, and does it while the text is compiled, so the statement
-    /// cannot be kept.
-    fn set_firmness(&mut self, firmness: Firmness) -> rusqlite::Result<()> {
-        if self.firmness != firmness {
-            self.db.execute_batch(match firmness {
-                Firmness::Process => "PRAGMA synchronous = NORMAL",
-                Firmness::Power => "PRAGMA synchronous = FULL",
-            })?;
-            self.firmness = firmness;
+    /// Answers who needs no sync, and the others after one. For a single job nobody else's is written meanwhile, so that
+    /// it is not worth waking another thread.
+    fn committed(&self, batch: Batch) {
+        let (durable, ordinary): (Batch, Batch) =
+            batch.into_iter().partition(|job| job.firmness() == Firmness::Power);
+        answer(ordinary, || Ok(()));
+        match durable.len() {
+            0 => {}
+            1 => {
+                let synced = self.disk.log().sync_ended();
+                answer(durable, || synced.clone().map_err(|failure| failure.to_error(&self.path)));
+            }
+            _ => self.disk.answer_later(durable),
         }
-        Ok(())
     }
 }
 
@@ -137,7 +153,7 @@ fn file_at(path: &Path) -> Option<FileId> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
+pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
     for job in jobs {
         job.answer(committed());
     }
@@ -152,9 +168,9 @@ fn is_about_a_job(err: &rusqlite::Error) -> bool {
     )
 }
 
-/// A sync that failed may succeed the next time although the data is gone: Linux reports it once and forgets. What was
-/// written without a sync may then be missing in the middle of the log, and with it everything after, so nothing
-/// more is promised.
+/// After a sync of SQLite's that failed, the same holds as after one of [`Disk`]: the next may succeed although the data
+/// is gone. What was written before it may then be missing in the middle of the log, and with it everything after, so
+/// nothing more is promised.
 fn health_after(err: &rusqlite::Error) -> Health {
     let syncs = [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC];
     match err.sqlite_error() {

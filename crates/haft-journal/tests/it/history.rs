@@ -12,6 +12,7 @@ use crate::fixture::{call, claim, lines, record, run, run_lines, scope};
 
 const VERSION_1: &str = include_str!("../fixtures/journal-1.sql");
 const VERSION_2: &str = include_str!("../fixtures/journal-2.sql");
+const VERSION_3: &str = include_str!("../fixtures/journal-3.sql");
 
 fn restore(directory: &Path, recorded: &str) -> PathBuf {
     let path = directory.join("journal.db");
@@ -51,7 +52,7 @@ async fn check(recorded: &str, expect: Expect) {
 async fn take_up(journal: &SqliteJournal, rows: &[CallRow]) {
     let greatest = rows.iter().map(|row| row.change).max().unwrap();
     for id in ["first", "second"] {
-        let now_ms = 1_795_255_000_000;
+        let now_ms = 1_797_000_000_000;
         let lease = journal
             .open_run(run(id), haft_journal::Claim { now_ms, ..claim("next") })
             .await
@@ -106,26 +107,60 @@ async fn version_2_is_read() {
 }
 
 #[tokio::test]
-async fn version_2_keeps_what_belongs_to_calls() {
+async fn version_3_is_read() {
+    check(
+        VERSION_3,
+        expect![[r#"
+        second last Some(1796000000001) calls 1 failed 0 refused 0 intended 1 unknown 0
+        first last Some(1796000000006) calls 7 failed 2 refused 1 intended 0 unknown 1
+        4 first/main/0/1/1 write succeeded
+        3 first/main/0/1/2 read succeeded
+        12 first/main/0/1/3 edit failed
+        13 first/main/0/1/4 bash succeeded
+        11 first/main/0/1/5 bash unknown
+        8 first/main/0/1/6 write failed
+        14 first/main/0/2/1 bash refused
+        15 second/main/0/1/1 todo intended
+    "#]],
+    )
+    .await;
+}
+
+/// Expects what a recorded journal has beside its calls, and one call with all that was found out about it.
+async fn check_belongings(recorded: &str, expect: Expect) {
     let directory = tempfile::tempdir().unwrap();
-    let journal = SqliteJournal::open(restore(directory.path(), VERSION_2)).unwrap();
+    let journal = SqliteJournal::open(restore(directory.path(), recorded)).unwrap();
     let run = run("first").id;
+    let edit = CallQuery { seq: Some(3), ..CallQuery::of_run(run.clone()) };
     let belongings = [
         serde_json::to_string(&journal.runs(RunQuery::default()).await.unwrap()).unwrap(),
         serde_json::to_string(&journal.snapshots(&run, None).await.unwrap()).unwrap(),
         serde_json::to_string(&journal.late_outcomes(&run).await.unwrap()).unwrap(),
+        serde_json::to_string(&journal.calls(edit).await.unwrap()).unwrap(),
     ];
-    expect![[r#"
-        [{"id":"second","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1795254000000,"last_call_at_ms":1795254000001,"calls":1,"failed":0,"refused":0,"intended":1,"unknown":0,"settings":{},"holder":{"run":"second","epoch":1,"id":"three","place":"process of three","since_ms":1795254003000,"expires_at_ms":1795254063000}},{"id":"first","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1795254000000,"last_call_at_ms":1795254000006,"calls":7,"failed":2,"refused":1,"intended":0,"unknown":1,"settings":{"ignored":"excluded"},"holder":null}]
-        [{"call":{"scope":{"run":"first","node":"main","iteration":0,"attempt":1},"seq":1},"root":"/project","before":"b1","after":"a1","note":null,"taken_at_ms":1795254000060}]
-        [{"call":{"scope":{"run":"first","node":"main","iteration":0,"attempt":1},"seq":4},"tool":"bash","epoch":1,"status":"succeeded","envelope":{"type":"output","data":"made","metadata":{"duration_ms":0}},"finished_at_ms":1795254000050}]"#]].assert_eq(&belongings.join("\n"));
-    let edit = CallQuery { seq: Some(3), ..CallQuery::of_run(run) };
-    expect![[r#"[{"change":10,"run":"first","node":"main","iteration":0,"attempt":1,"seq":3,"tool":"edit","effect":"once","status":"failed","started_at_ms":1795254000003,"finished_at_ms":1795254002100,"first_key":"c4f5d427a2e2d340898f58e21eb749607ea67d7e757dc8de1953606e0ac79c1e","call_key":"c4f5d427a2e2d340898f58e21eb749607ea67d7e757dc8de1953606e0ac79c1e","driver_call_id":null,"input":{"path":"a"},"accesses":[],"epoch":1,"details":{"files":[{"path":"a","before":"2d71","after":"77aa"}]},"envelope":{"type":"error","error_text":"the file is as it was before","metadata":{"duration_ms":0,"code":"IN_DOUBT"}},"verdict":"not_happened","settled_by":"probe"}]"#]]
-        .assert_eq(&serde_json::to_string(&journal.calls(edit).await.unwrap()).unwrap());
+    expect.assert_eq(&belongings.join("\n"));
 }
 
 #[tokio::test]
-async fn an_older_haft_that_has_the_file_open_cannot_write_without_an_epoch() {
+async fn version_2_keeps_what_belongs_to_calls() {
+    check_belongings(VERSION_2, expect![[r#"
+        [{"id":"second","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1795254000000,"last_call_at_ms":1795254000001,"calls":1,"failed":0,"refused":0,"intended":1,"unknown":0,"settings":{},"holder":{"run":"second","epoch":1,"id":"three","place":"process of three","since_ms":1795254003000,"expires_at_ms":1795254063000}},{"id":"first","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1795254000000,"last_call_at_ms":1795254000006,"calls":7,"failed":2,"refused":1,"intended":0,"unknown":1,"settings":{"ignored":"excluded"},"holder":null}]
+        [{"call":{"scope":{"run":"first","node":"main","iteration":0,"attempt":1},"seq":1},"root":"/project","before":"b1","after":"a1","note":null,"taken_at_ms":1795254000060}]
+        [{"call":{"scope":{"run":"first","node":"main","iteration":0,"attempt":1},"seq":4},"tool":"bash","epoch":1,"status":"succeeded","envelope":{"type":"output","data":"made","metadata":{"duration_ms":0}},"finished_at_ms":1795254000050}]
+        [{"change":10,"run":"first","node":"main","iteration":0,"attempt":1,"seq":3,"tool":"edit","effect":"once","status":"failed","started_at_ms":1795254000003,"finished_at_ms":1795254002100,"first_key":"c4f5d427a2e2d340898f58e21eb749607ea67d7e757dc8de1953606e0ac79c1e","call_key":"c4f5d427a2e2d340898f58e21eb749607ea67d7e757dc8de1953606e0ac79c1e","driver_call_id":null,"input":{"path":"a"},"accesses":[],"epoch":1,"details":{"files":[{"path":"a","before":"2d71","after":"77aa"}]},"envelope":{"type":"error","error_text":"the file is as it was before","metadata":{"duration_ms":0,"code":"IN_DOUBT"}},"verdict":"not_happened","settled_by":"probe"}]"#]]).await;
+}
+
+#[tokio::test]
+async fn version_3_keeps_what_belongs_to_calls() {
+    check_belongings(VERSION_3, expect![[r#"
+        [{"id":"second","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1796000000000,"last_call_at_ms":1796000000001,"calls":1,"failed":0,"refused":0,"intended":1,"unknown":0,"settings":{},"holder":{"run":"second","epoch":1,"id":"three","place":"process of three","since_ms":1796000003000,"expires_at_ms":1796000063000}},{"id":"first","front_end":"cli","root":"/project","version":"0.1.0","started_at_ms":1796000000000,"last_call_at_ms":1796000000006,"calls":7,"failed":2,"refused":1,"intended":0,"unknown":1,"settings":{"ignored":"excluded"},"holder":null}]
+        [{"call":{"scope":{"run":"first","node":"main","iteration":0,"attempt":1},"seq":1},"root":"/project","before":"b1","after":"a1","note":null,"taken_at_ms":1796000000060}]
+        [{"call":{"scope":{"run":"first","node":"main","iteration":0,"attempt":1},"seq":4},"tool":"bash","epoch":1,"status":"succeeded","envelope":{"type":"output","data":"made","metadata":{"duration_ms":0}},"finished_at_ms":1796000000053}]
+        [{"change":12,"run":"first","node":"main","iteration":0,"attempt":1,"seq":3,"tool":"edit","effect":"once","status":"failed","started_at_ms":1796000000003,"finished_at_ms":1796000002100,"first_key":"c4f5d427a2e2d340898f58e21eb749607ea67d7e757dc8de1953606e0ac79c1e","call_key":"c4f5d427a2e2d340898f58e21eb749607ea67d7e757dc8de1953606e0ac79c1e","driver_call_id":null,"input":{"path":"a"},"accesses":[],"epoch":1,"details":{"files":[{"path":"a","before":"2d71","after":"77aa"}]},"envelope":{"type":"error","error_text":"the file is as it was before","metadata":{"duration_ms":0,"code":"TOOL_PATH_INVALID"}},"verdict":"not_happened","settled_by":"probe"}]"#]]).await;
+}
+
+#[tokio::test]
+async fn an_older_haft_that_has_the_file_open_cannot_write_into_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = restore(directory.path(), VERSION_1);
     let older = Connection::open(&path).unwrap();
@@ -134,5 +169,5 @@ async fn an_older_haft_that_has_the_file_open_cannot_write_without_an_epoch() {
                   first_key, call_key, input, accesses) \
                   VALUES (99, 'first', 'main', 0, 1, 9, 'write', 'once', 'intended', 1, 'k', 'k', '{}', '[]')";
     let err = older.execute(insert, []).unwrap_err().to_string();
-    expect!["NOT NULL constraint failed: calls.epoch"].assert_eq(&err);
+    expect!["table calls has no column named change"].assert_eq(&err);
 }

@@ -212,9 +212,11 @@ impl Users<'_> {
             told(journal.snapshots(&scope.run, Some(&place.id())).await),
             told(journal.late_outcomes(&scope.run).await),
             format!(
-                "{} {:?}",
+                "{} {} {:?} {:?}",
                 state.last_seq,
-                state.occurrences.iter().collect::<BTreeMap<_, _>>()
+                state.was_held_back,
+                state.unheard,
+                state.calls.iter().collect::<BTreeMap<_, _>>()
             ),
         ];
         answers.join("\n")

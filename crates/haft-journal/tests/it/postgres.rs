@@ -352,7 +352,7 @@ async fn what_is_no_journal_is_said_to_be_none() {
     let newer = server.database();
     drop(connect(&server.url_of(&newer)).await);
     server.ask(&newer, "UPDATE haft.schema_version SET version = 99");
-    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 1: use the newer haft that wrote it, or another journal file"]).await;
+    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 2: use the newer haft that wrote it, or another journal file"]).await;
     let latin = server.database();
     server.ask("postgres", &format!("DROP DATABASE {latin}"));
     server.ask("postgres", &format!("CREATE DATABASE {latin} ENCODING LATIN1 TEMPLATE template0"));
@@ -465,4 +465,53 @@ async fn a_server_is_trusted_as_the_url_says() {
         localhost sslmode=verify-full&sslrootcert=/no/such/file: cannot reach journal postgres://localhost:PORT/postgres: cannot read the authorities in /no/such/file: I/O error: No such file or directory (os error 2); check the URL, and that the server runs and lets you in
     "#]]
     .assert_eq(&told);
+}
+
+/// Somebody who locks what haft writes to, until dropped.
+struct Blocker(std::process::Child);
+
+impl Blocker {
+    fn of(server: &Server, database: &str) -> Self {
+        let lock = "BEGIN; SELECT FROM haft.changes WHERE id = 1 FOR UPDATE; SELECT pg_sleep(3600)";
+        let blocker = Self(server.begin(database, lock));
+        let sleeps = "SELECT count(*) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        while server.ask(database, sleeps).trim() != "1" {}
+        blocker
+    }
+}
+
+impl Drop for Blocker {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_is_waited_for_until_the_bound() {
+    let server = Server::start("client_connection_check_interval = 100");
+    let database = server.database();
+    let journal = connect(&server.url_of(&database)).await;
+    open(&journal, "r").await;
+    let blocker = Blocker::of(&server, &database);
+    let planned = call(&scope("r"), 1, Effect::Once);
+    let locked = journal.intend(planned.clone()).await.unwrap_err();
+    let place = format!("127.0.0.1:{}/{database}", server.port());
+    expect!["journal postgres://PLACE stayed locked by another process for 10000 ms: end the program that holds it and try again"]
+        .assert_eq(&locked.to_string().replace(&place, "PLACE"));
+    assert_eq!(all_calls(&journal).await, []);
+    drop(blocker);
+    record(&journal, planned, Status::Succeeded).await;
+    assert_eq!(all_calls(&journal).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_says_nothing_is_given_up() {
+    // The system lets everybody in, and nobody ever answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://haft@{}/silent", silent.local_addr().unwrap());
+    let refused = PostgresJournal::connect(&url).await.unwrap_err();
+    let message = refused.to_string().replace(&silent.local_addr().unwrap().to_string(), "PLACE");
+    expect!["cannot reach journal postgres://PLACE/silent: the server gave no answer for 10000 ms; check the URL, and that the server runs and lets you in"].assert_eq(&message);
 }

@@ -153,20 +153,23 @@ impl Server {
 
     /// Executes statements and returns the rows, one a line, columns apart by `|`.
     pub(crate) fn ask(&self, database: &str, statements: &str) -> String {
-        let output = Command::new(program("psql"))
-            .args([
-                "--no-psqlrc",
-                "--quiet",
-                "--tuples-only",
-                "--no-align",
-                "--set",
-                "ON_ERROR_STOP=1",
-            ])
-            .args([&self.url_of(database), "--command", statements])
-            .output()
-            .unwrap();
+        let output = self.psql(database, statements).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Begins to execute statements.
+    pub(crate) fn begin(&self, database: &str, statements: &str) -> Child {
+        self.psql(database, statements).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    fn psql(&self, database: &str, statements: &str) -> Command {
+        let mut command = Command::new(program("psql"));
+        command
+            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
+            .args(["--set", "ON_ERROR_STOP=1"])
+            .args([&self.url_of(database), "--command", statements]);
+        command
     }
 }
 

@@ -133,7 +133,7 @@ async fn keys_and_epochs_that_are_wrong_are_found() {
     )
     .await;
     check(
-        "INSERT INTO calls SELECT 9, run, node, iteration, attempt, 9, epoch, tool, effect, status, verdict, settled_by, \
+        "INSERT INTO calls SELECT 9, NULL, run, node, iteration, attempt, 9, epoch, tool, effect, status, verdict, settled_by, heard, \
          started_at_ms, finished_at_ms, first_key, call_key, driver_call_id, input, accesses, details, envelope \
          FROM calls WHERE seq = 3",
         expect![[r#"
@@ -151,7 +151,7 @@ async fn rows_that_make_no_sense_or_belong_nowhere_are_found() {
     check(
         "UPDATE calls SET run = 's' WHERE seq = 1",
         expect![[r#"
-        rows belong to runs: row Some(2) of table calls
+        rows belong to runs: row Some(1) of table calls
         calls belong to runs: call s/main/0/1/1 has no run
     "#]],
     )
@@ -195,7 +195,7 @@ async fn findings_end_at_the_bound() {
     let journal = prepare(&path).await;
     let copies = format!(
         "WITH RECURSIVE n (n) AS (VALUES (10) UNION ALL SELECT n + 1 FROM n WHERE n < {FINDINGS_MAX} + 20) \
-         INSERT INTO calls SELECT n, run, node, iteration, attempt, n, 7, tool, effect, status, verdict, settled_by, \
+         INSERT INTO calls SELECT n, n, run, node, iteration, attempt, n, 7, tool, effect, status, verdict, settled_by, heard, \
          started_at_ms, finished_at_ms, first_key, call_key, driver_call_id, input, accesses, details, envelope \
          FROM calls, n WHERE seq = 1"
     );

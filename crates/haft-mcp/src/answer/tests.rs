@@ -189,3 +189,62 @@ fn everything_known_of_a_call_is_in_its_meta() {
         }"#]],
     );
 }
+
+#[test]
+fn what_is_in_doubt_a_model_leaves_to_the_user() {
+    let in_doubt = |held_back: bool| Envelope::Error {
+        error_text: "in doubt".to_owned(),
+        metadata: Metadata {
+            call_id: Some("r/main/0/1/1".to_owned()),
+            code: Some(ErrorCode::InDoubt),
+            held_back,
+            ..quick()
+        },
+    };
+    check(
+        &in_doubt(false),
+        false,
+        &expect![[r#"
+        {
+          "resultType": "complete",
+          "content": [
+            {
+              "type": "text",
+              "text": "in doubt"
+            },
+            {
+              "type": "text",
+              "text": "You cannot settle this call, and making it again will not help. Tell the user what it was to do and that nobody saw it end; once they have found out, they settle it with: haft runs settle r/main/0/1/1 happened (or not-happened, or retry)"
+            }
+          ],
+          "isError": true,
+          "_meta": {
+            "haft/call": "r/main/0/1/1",
+            "haft/code": "IN_DOUBT",
+            "haft/durationMs": 3
+          }
+        }"#]],
+    );
+    // One that is held back is made again by the model itself.
+    check(
+        &in_doubt(true),
+        false,
+        &expect![[r#"
+        {
+          "resultType": "complete",
+          "content": [
+            {
+              "type": "text",
+              "text": "in doubt"
+            }
+          ],
+          "isError": true,
+          "_meta": {
+            "haft/call": "r/main/0/1/1",
+            "haft/code": "IN_DOUBT",
+            "haft/durationMs": 3,
+            "haft/heldBack": true
+          }
+        }"#]],
+    );
+}

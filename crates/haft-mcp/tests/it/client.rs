@@ -61,6 +61,7 @@ impl Client {
             place: Place::default(),
             resume: Resume::Continue,
             clock,
+            explain: |err| err.to_string(),
             state_key: [7; STATE_KEY_BYTES],
         };
         let served = tokio::spawn(serve(server, server_input, server_output, shutdown.clone()));

@@ -7,10 +7,11 @@ use haft_sandbox::{FileKind, Root};
 
 use super::options::Options;
 use crate::directory::Directory;
+use crate::hidden::HiddenWithin;
 use crate::tree::is_git;
 
 /// Tells whether the ignored directory at `path` is over the bounds. What cannot be looked at does not count.
-pub(super) fn is_heavy(root: &Root, path: &Path, options: &Options) -> bool {
+pub(super) fn is_heavy(root: &Root, path: &Path, options: &Options, hidden: &HiddenWithin) -> bool {
     let (mut files, mut bytes) = (0_u64, 0_u64);
     let mut pending: Vec<PathBuf> = vec![path.to_path_buf()];
     while let Some(path) = pending.pop() {
@@ -18,7 +19,7 @@ pub(super) fn is_heavy(root: &Root, path: &Path, options: &Options) -> bool {
             continue;
         };
         for entry in entries {
-            if is_git(&entry.name) {
+            if is_git(&entry.name) || hidden.covers(&path.join(&entry.name)) {
                 continue;
             }
             files += 1;

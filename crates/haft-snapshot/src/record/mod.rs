@@ -17,7 +17,7 @@ pub use self::options::{Lasting, Options};
 
 use self::cache::{Cache, Fresh};
 use self::rules::Rules;
-use self::update::{Base, Place, Update, Wanted};
+use self::update::{Base, Extent, Place, Update, Wanted};
 use self::walk::{Walk, Walked};
 use crate::error::RecordError;
 use crate::id::TreeId;
@@ -40,6 +40,11 @@ pub enum Changed<'a> {
     /// the directories that lead there. Two such records of the same paths say what happened to them between, at a cost that
     /// does not depend on what is beside them.
     Only {
+        /// What is recorded. They need not exist.
+        paths: &'a [PathBuf],
+    },
+    /// As [`Changed::Only`], without what is beneath the paths: of a directory among them, that it is there and its bits.
+    Exactly {
         /// What is recorded. They need not exist.
         paths: &'a [PathBuf],
     },
@@ -96,10 +101,18 @@ impl Store {
         let _hold = self.hold()?;
         match changed {
             Changed::Anything => self.record_all(root, options),
-            Changed::Beneath { previous, paths } => {
-                self.record_some(root, options, Base::Record(previous), paths)
+            Changed::Beneath { previous, paths } => self.record_some(
+                root,
+                options,
+                Base::Record(previous),
+                &Wanted::of(paths, Extent::Beneath)?,
+            ),
+            Changed::Only { paths } => {
+                self.record_some(root, options, Base::Nothing, &Wanted::of(paths, Extent::Beneath)?)
             }
-            Changed::Only { paths } => self.record_some(root, options, Base::Nothing, paths),
+            Changed::Exactly { paths } => {
+                self.record_some(root, options, Base::Nothing, &Wanted::of(paths, Extent::Itself)?)
+            }
         }
     }
 
@@ -108,9 +121,8 @@ impl Store {
         root: &Root,
         options: &Options,
         base: Base,
-        paths: &[PathBuf],
+        wanted: &Wanted,
     ) -> Result<Recorded, RecordError> {
-        let wanted = Wanted::of(paths)?;
         if wanted.whole {
             return self.record_all(root, options);
         }
@@ -118,7 +130,7 @@ impl Store {
         let mut walk = self.walk(root, options, &cache)?;
         let place = Place { above: &Rules::default(), depth: 0 };
         let mut update = Update { store: self, walk: &mut walk };
-        let walked = update.directory(Path::new(""), base, &wanted, place)?;
+        let walked = update.directory(Path::new(""), base, wanted, place)?;
         walk.finish(walked)
     }
 
@@ -143,6 +155,7 @@ impl Store {
             root,
             options,
             excluded: rules::excluded(&options.excluded)?,
+            hidden: self.hidden_within(root),
             writing: self.objects.writing(options.lasting),
             cache,
             fresh: None,

@@ -8,13 +8,22 @@ use std::path::{Component, Path, PathBuf};
 use haft_sandbox::FileKind;
 
 use super::rules::{Contains, Kind, Rules};
-use super::walk::{Frame, Seen, Walk, Walked, see, without_listing};
+use super::walk::{Frame, Seen, Walk, Walked, without_listing};
 use crate::directory::Directory;
 use crate::error::RecordError;
 use crate::id::TreeId;
 use crate::limits::DEPTH_MAX;
 use crate::store::Store;
 use crate::tree::{Node, Tree, is_git};
+
+/// How much a path stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Also what is beneath it.
+    Beneath,
+    /// Itself alone.
+    Itself,
+}
 
 /// Which names beneath a directory are recorded anew.
 #[derive(Debug, Default)]
@@ -26,7 +35,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Sorts canonical paths into a tree of names. Paths into a repository's own directory want nothing.
-    pub(super) fn of(paths: &[PathBuf]) -> Result<Wanted, RecordError> {
+    pub(super) fn of(paths: &[PathBuf], extent: Extent) -> Result<Wanted, RecordError> {
         let mut wanted = Wanted::default();
         for path in paths {
             let names = names_of(path)?;
@@ -36,7 +45,7 @@ impl Wanted {
             let at = names
                 .iter()
                 .fold(&mut wanted, |at, name| at.below.entry((*name).to_owned()).or_default());
-            at.whole = true;
+            at.whole = extent == Extent::Beneath;
         }
         Ok(wanted)
     }
@@ -103,7 +112,7 @@ impl<'a> Update<'_, 'a> {
             Base::Nothing => (Tree::default(), None),
         };
         for (name, wanted) in &wanted.below {
-            match see(&directory, path, name) {
+            match self.walk.see(&directory, path, name) {
                 Ok(Some(seen)) => {
                     match self.node(&mut frame, base.below(&tree, name), &seen, wanted)? {
                         Some(node) => tree.set(name, node),

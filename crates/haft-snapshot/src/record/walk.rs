@@ -17,6 +17,7 @@ use super::rules::{Contains, Kind, Rules};
 use super::{Counts, LeftOutPath};
 use crate::directory::{Directory, Look};
 use crate::error::{RecordError, StoreError};
+use crate::hidden::HiddenWithin;
 use crate::id::{ContentId, ObjectId, TreeId};
 use crate::limits::{DEPTH_MAX, LEFT_OUT_LISTED_MAX};
 use crate::objects::Writing;
@@ -28,6 +29,7 @@ pub(super) struct Walk<'a> {
     pub(super) root: &'a Root,
     pub(super) options: &'a Options,
     pub(super) excluded: Gitignore,
+    pub(super) hidden: HiddenWithin,
     pub(super) writing: Writing<'a>,
     pub(super) cache: &'a Cache,
     /// The cache that this walk leaves, if it sees everything that one should hold.
@@ -157,9 +159,22 @@ impl<'a> Walk<'a> {
                 continue;
             }
             contains.ignore_file |= entry.name == ".gitignore";
-            seen.extend(see(&directory, path, &entry.name)?);
+            seen.extend(self.see(&directory, path, &entry.name)?);
         }
         Ok((seen, contains))
+    }
+
+    /// Looks at one name; nothing if there is nothing to record.
+    pub(super) fn see(
+        &self,
+        directory: &Directory,
+        path: &Path,
+        name: &OsStr,
+    ) -> Result<Option<Seen>, RootError> {
+        if is_git(name) || is_temporary(name) || self.hidden.covers(&path.join(name)) {
+            return Ok(None);
+        }
+        see(directory, path, name)
     }
 
     fn file(
@@ -244,7 +259,7 @@ impl<'a> Walk<'a> {
             frame.remember(seen, stamp, Known::Heavy);
             return true;
         }
-        if !is_heavy(self.root, path, self.options) {
+        if !is_heavy(self.root, path, self.options, &self.hidden) {
             return false;
         }
         frame.remember(seen, stamp, Known::Heavy);
@@ -275,15 +290,7 @@ impl Frame<'_> {
     }
 }
 
-/// Looks at one name; nothing if there is nothing to record.
-pub(super) fn see(
-    directory: &Directory,
-    path: &Path,
-    name: &OsStr,
-) -> Result<Option<Seen>, RootError> {
-    if is_git(name) || is_temporary(name) {
-        return Ok(None);
-    }
+fn see(directory: &Directory, path: &Path, name: &OsStr) -> Result<Option<Seen>, RootError> {
     let failed = |errno| match errno {
         // The directory may be listed, and nothing in it be looked at.
         Errno::ACCESS => RootError::Denied { path: path.to_path_buf() },

@@ -1,10 +1,12 @@
 //! Bringing paths back to what was recorded. Everything is looked at and decided before anything is changed; then each path is
 //! changed in one step of the file system. Nobody's rules are asked here: who restores is the workspace's owner.
 
+mod place;
 mod plan;
 mod present;
 mod steps;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -17,6 +19,8 @@ use self::steps::Restoring;
 use crate::compose::Composed;
 use crate::error::{RestoreError, StoreError};
 use crate::id::TreeId;
+use crate::quoted::quoted;
+use crate::record::{Changed, LeftOutPath, Options};
 use crate::state::Reason;
 use crate::store::{Store, open_lock};
 
@@ -42,6 +46,8 @@ pub struct Restored {
     pub modes: u64,
     /// How many paths were already as they should be.
     pub already: u64,
+    /// Every path that was written, made, removed or got other bits, in the order of their names.
+    pub paths: BTreeSet<PathBuf>,
     /// What was left as it is.
     pub left_alone: Vec<LeftAlone>,
     /// Files that run as somebody by their bits and could not be given to that owner; they have lost these bits.
@@ -61,10 +67,17 @@ pub struct LeftAlone {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LeftAloneReason {
-    /// It was left out of a record.
+    /// It was left out of a record, and stays as it is with everything in it.
     NotRecorded(Reason),
+    /// It was there, what it was is not known, and it is gone.
+    Gone(Reason),
+    /// It is a directory that became too large to be recorded: what was recorded of it before is brought back, and what came
+    /// into it is not known and stays.
+    Outgrown,
     /// It is a directory that should go, and something that is not to be restored is still in it.
     NotEmpty,
+    /// It is [hidden](Store::hiding) now, and was not when it was recorded.
+    Hidden,
 }
 
 /// A path that keeps everything from being restored.
@@ -94,7 +107,7 @@ pub enum ConflictReason {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.path.display())?;
+        write!(f, "{}: ", quoted(&self.path))?;
         match self.reason {
             ConflictReason::ChangedSince => f.write_str("it changed since"),
             ConflictReason::ChangedBetween => {
@@ -166,6 +179,25 @@ impl Store {
         let plan = Plan::make(self, root, composed, overwrite)?;
         plan.verify(self)?;
         Ok(plan.rehearsed())
+    }
+
+    /// Records what [`Store::undo`] would overwrite or remove if it were called now, and returns what of it these options
+    /// leave out: that would be lost for good.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::undo`], and [`RestoreError::Record`] when it could not be recorded.
+    pub fn unrecorded(
+        &self,
+        root: &Root,
+        composed: &Composed,
+        overwrite: Overwrite,
+        options: &Options,
+    ) -> Result<Vec<LeftOutPath>, RestoreError> {
+        let _hold = self.hold()?;
+        let paths = Plan::make(self, root, composed, overwrite)?.overwritten();
+        let recorded = self.record(root, options, Changed::Exactly { paths: &paths })?;
+        Ok(recorded.left_out)
     }
 
     /// As [`Store::undo`], but ends after some steps, as a process that is killed does.

@@ -12,7 +12,8 @@ use super::{Conflict, ConflictReason, LeftAlone, LeftAloneReason, Overwrite, Res
 use crate::compose::{Composed, Revision};
 use crate::directory::{Look, parent_of};
 use crate::error::{RestoreError, StoreError};
-use crate::state::{FileState, LeftOut, State};
+use crate::hidden::HiddenWithin;
+use crate::state::{FileState, LeftOut, Reason, State};
 use crate::store::Store;
 
 /// What a restore will do.
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub(super) paths: Vec<PathBuf>,
     /// What needs no step.
     pub(super) outcome: Restored,
+    /// Directories that are to go, and will not be empty as far as can be seen.
+    staying: BTreeSet<PathBuf>,
 }
 
 /// One change of the file system.
@@ -70,6 +73,7 @@ struct Planning<'a> {
     root: &'a Root,
     composed: &'a Composed,
     overwrite: Overwrite,
+    hidden: HiddenWithin,
     removals: Vec<Step>,
     creations: Vec<Step>,
     /// The paths that will be gone.
@@ -80,6 +84,8 @@ struct Planning<'a> {
     emptied: Vec<PathBuf>,
     /// A path that is passed over with everything beneath it.
     passed_over: Option<PathBuf>,
+    /// A directory that became too large to be recorded, and was recorded before.
+    outgrown: Option<PathBuf>,
     conflicts: Vec<Conflict>,
     plan: Plan,
 }
@@ -97,12 +103,14 @@ impl Plan {
             root,
             composed,
             overwrite,
+            hidden: store.hidden_within(root),
             removals: Vec::new(),
             creations: Vec::new(),
             removed: BTreeSet::new(),
             made: BTreeSet::new(),
             emptied: Vec::new(),
             passed_over: None,
+            outgrown: None,
             conflicts: Vec::new(),
             plan: Plan::default(),
         };
@@ -115,15 +123,50 @@ impl Plan {
     /// Returns what this does when it is carried out.
     pub(super) fn rehearsed(self) -> Restored {
         let mut outcome = self.outcome;
-        for step in &self.steps {
-            match step {
-                Step::Remove { .. } | Step::RemoveDirectory { .. } => outcome.removed += 1,
-                Step::MakeDirectory { .. } => outcome.made += 1,
-                Step::Write { .. } | Step::Link { .. } => outcome.written += 1,
-                Step::Mode { .. } => outcome.modes += 1,
-            }
+        for step in self.steps {
+            let path = match step {
+                Step::RemoveDirectory { path, .. } if self.staying.contains(&path) => {
+                    let reason = LeftAloneReason::NotEmpty;
+                    outcome.left_alone.push(LeftAlone { path, reason });
+                    continue;
+                }
+                Step::Remove { path, .. } | Step::RemoveDirectory { path, .. } => {
+                    outcome.removed += 1;
+                    path
+                }
+                Step::MakeDirectory { path, .. } => {
+                    outcome.made += 1;
+                    path
+                }
+                Step::Write { path, .. } | Step::Link { path, .. } => {
+                    outcome.written += 1;
+                    path
+                }
+                Step::Mode { path, .. } => {
+                    outcome.modes += 1;
+                    path
+                }
+            };
+            outcome.paths.insert(path);
         }
+        // Those of a new directory belong to making it.
+        let closed: Vec<PathBuf> =
+            self.closing.into_keys().filter(|path| !outcome.paths.contains(path)).collect();
+        outcome.modes += u64::try_from(closed.len()).unwrap_or(u64::MAX);
+        outcome.paths.extend(closed);
         outcome
+    }
+
+    /// Returns every path at which something with a content will be overwritten or removed.
+    pub(super) fn overwritten(&self) -> Vec<PathBuf> {
+        let overwritten = |step: &Step| match step {
+            Step::Remove { path, .. } => Some(path.clone()),
+            Step::Write { path, expected, .. } | Step::Link { path, expected, .. } => {
+                (!matches!(expected, Expected::Absent)).then(|| path.clone())
+            }
+            Step::RemoveDirectory { .. } | Step::MakeDirectory { .. } | Step::Mode { .. } => None,
+        };
+        self.steps.iter().filter_map(overwritten).collect()
     }
 
     /// Makes sure that everything which will be written is in the store.
@@ -144,15 +187,23 @@ impl Planning<'_> {
             return Ok(());
         }
         let path = path.to_path_buf();
-        self.plan.paths.push(path.clone());
-        if let Some(left_out) = self.left_out(revision) {
-            let reason = LeftAloneReason::NotRecorded(left_out.reason);
-            self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
-            self.passed_over = Some(path);
+        if self.hidden.covers(&path) {
+            self.plan.outcome.left_alone.push(LeftAlone { path, reason: LeftAloneReason::Hidden });
             return Ok(());
         }
+        self.plan.paths.push(path.clone());
         let files: Vec<&FileState> = revision.states().filter_map(as_file).collect();
         let present = present::look(self.root, &path, &files)?;
+        if let Some(left_out) = self.left_out(revision) {
+            if !self.is_known_before(&path, &present, revision) {
+                self.leave_alone(path, &present, revision, left_out);
+                return Ok(());
+            }
+            if present.is_directory() && self.outgrown.as_deref() == Some(path.as_path()) {
+                let reason = LeftAloneReason::Outgrown;
+                self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
+            }
+        }
         if is_done(&present, revision.first()) {
             self.plan.outcome.already += 1;
             return Ok(());
@@ -187,6 +238,46 @@ impl Planning<'_> {
         stays.then_some(*from)
     }
 
+    /// Tells whether a path comes back although it is not known what it was at last: because it is gone, or because it is, or
+    /// is in, a directory that became too large. What such a directory held before is known.
+    fn is_known_before(&mut self, path: &Path, present: &Present, revision: &Revision) -> bool {
+        let (from, to) = (revision.last(), revision.first());
+        let (Some(State::LeftOut(from)), Some(to)) = (from, to) else { return false };
+        if matches!(to, State::LeftOut(_)) {
+            return false;
+        }
+        let is_beneath = self.outgrown.as_ref().is_some_and(|above| path.starts_with(above));
+        let is_directory = matches!(to, State::Directory { .. });
+        if from.reason == Reason::Ignored && is_directory && from.kind == FileKind::Directory {
+            if !is_beneath {
+                self.outgrown = Some(path.to_path_buf());
+            }
+            return true;
+        }
+        is_beneath || matches!(present, Present::Absent)
+    }
+
+    /// Passes over a path of which too little is known.
+    fn leave_alone(
+        &mut self,
+        path: PathBuf,
+        present: &Present,
+        revision: &Revision,
+        left_out: LeftOut,
+    ) {
+        let is_gone = matches!(present, Present::Absent | Present::Beneath(_));
+        if is_gone && revision.first().is_none() {
+            self.plan.outcome.already += 1;
+        } else {
+            let reason = match is_gone {
+                true => LeftAloneReason::Gone(left_out.reason),
+                false => LeftAloneReason::NotRecorded(left_out.reason),
+            };
+            self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
+        }
+        self.passed_over = Some(path);
+    }
+
     /// Returns why a path is not brought from what is there to where it should be.
     fn conflict(&self, path: &Path, present: &Present, revision: &Revision) -> Option<Conflict> {
         let (from, to) = (revision.last(), revision.first());
@@ -211,6 +302,8 @@ impl Planning<'_> {
             Present::Unknown => ConflictReason::Unreadable,
             Present::Found(found) => match from {
                 _ if revision.states().any(|state| is_known(found, state)) => return None,
+                // It was in a directory that became too large: nobody can tell who changed it.
+                Some(State::LeftOut(left_out)) if left_out.reason.is_wanted() => return None,
                 Some(State::LeftOut(left_out)) => ConflictReason::NotRecorded(left_out.reason),
                 Some(_) | None => ConflictReason::ChangedSince,
             },
@@ -312,11 +405,29 @@ impl Planning<'_> {
             return Err(RestoreError::Conflicts { conflicts: self.conflicts });
         }
         self.close_interim()?;
+        self.find_staying();
         // What is in a directory goes before it.
         self.removals.reverse();
         self.plan.steps.append(&mut self.removals);
         self.plan.steps.append(&mut self.creations);
         Ok(self.plan)
+    }
+
+    /// Finds directories that something which is not to go will keep from going.
+    fn find_staying(&mut self) {
+        // What is in a directory comes before it.
+        for step in self.removals.iter().rev() {
+            let Step::RemoveDirectory { path, emptiness: Emptiness::Hoped } = step else {
+                continue;
+            };
+            let staying = &self.plan.staying;
+            let goes = |path: PathBuf| self.removed.contains(&path) && !staying.contains(&path);
+            // What cannot be listed is found out when it is removed.
+            let Ok(entries) = self.root.list(path) else { continue };
+            if !entries.iter().all(|entry| goes(path.join(&entry.name))) {
+                self.plan.staying.insert(path.clone());
+            }
+        }
     }
 
     /// Finds what would be lost if the directory at `path` became something else.

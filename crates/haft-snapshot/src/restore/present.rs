@@ -77,6 +77,12 @@ pub(super) fn look(root: &Root, path: &Path, files: &[&FileState]) -> Result<Pre
     Ok(Present::Found(found))
 }
 
+impl Present {
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self, Present::Found(found) if found.is_directory())
+    }
+}
+
 impl Found {
     /// Tells whether this is exactly what was recorded. What was left out never is: its bytes are not known.
     pub(super) fn is(&self, state: &State) -> bool {

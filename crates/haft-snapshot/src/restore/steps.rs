@@ -1,28 +1,27 @@
 //! Making the steps of a plan. Each is one rename, removal or change of bits, made in an open directory that was reached through no
-//! link, right after a look at what it replaces: whoever is killed in between leaves every path as it was or as it should be.
-//! Nothing is decided here.
+//! link: whoever is killed in between leaves every path as it was or as it should be. How something is put in the place of
+//! what is there without losing what came in between is `place`'s part. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{FileKind, Metadata, Root, RootError, Stamp};
+use haft_sandbox::{FileKind, Metadata, Root, RootError};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Uid, chmod, fchmod, fchown, fdatasync, fstat, mkdirat, openat,
-    renameat, symlinkat, unlinkat,
+    symlinkat, unlinkat,
 };
 use rustix::io::{self, Errno};
 
+use super::place::{Spot, temporary_name};
 use super::plan::{Emptiness, Expected, Plan, Step};
 use super::present::WORKING_BITS;
 use super::{LeftAlone, LeftAloneReason, Restored};
 use crate::directory::{Directory, Look, name_of, parent_of};
 use crate::error::RestoreError;
-use crate::id::ObjectId;
 use crate::state::{FileState, Owner};
 use crate::store::Store;
 use crate::tree::SET_ID;
@@ -48,6 +47,7 @@ impl<'a> Restoring<'a> {
     pub(super) fn run(mut self, plan: Plan, steps_max: usize) -> Result<Restored, RestoreError> {
         self.outcome = plan.outcome;
         self.closing = plan.closing;
+        let planned: BTreeSet<PathBuf> = self.closing.keys().cloned().collect();
         for path in &plan.paths {
             self.sweep(path);
         }
@@ -59,7 +59,7 @@ impl<'a> Restoring<'a> {
             return Ok(self.outcome);
         }
         self.sync()?;
-        self.close()?;
+        self.close(&planned)?;
         Ok(self.outcome)
     }
 
@@ -76,11 +76,9 @@ impl<'a> Restoring<'a> {
 
     fn remove(&mut self, path: &Path, expected: Expected) -> Result<(), RestoreError> {
         let directory = self.reach(parent_of(path))?;
-        require(&directory, path, expected)?;
-        match unlinkat(&directory.handle, name_of(path), AtFlags::empty()) {
-            Ok(()) => self.outcome.removed += 1,
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(failed(path, errno)),
+        if Spot::of(&directory, path).remove(expected)? {
+            self.outcome.paths.insert(path.to_path_buf());
+            self.outcome.removed += 1;
         }
         Ok(())
     }
@@ -92,7 +90,10 @@ impl<'a> Restoring<'a> {
     ) -> Result<(), RestoreError> {
         let directory = self.reach(parent_of(&path))?;
         match unlinkat(&directory.handle, name_of(&path), AtFlags::REMOVEDIR) {
-            Ok(()) => self.outcome.removed += 1,
+            Ok(()) => {
+                self.outcome.removed += 1;
+                self.outcome.paths.insert(path);
+            }
             Err(Errno::NOENT) => {}
             Err(Errno::NOTEMPTY | Errno::EXIST) if emptiness == Emptiness::Hoped => {
                 let reason = LeftAloneReason::NotEmpty;
@@ -114,12 +115,16 @@ impl<'a> Restoring<'a> {
             Some(look) if look.metadata.kind == FileKind::Directory => return Ok(()),
             Some(_) => return Err(RestoreError::Changed { path: path.to_path_buf() }),
         }
-        let temporary = temporary_name(path);
-        let made = place_directory(&directory, &temporary, name_of(path), mode | WORKING_BITS);
+        let spot = Spot::of(&directory, path);
+        let bits = mode | WORKING_BITS;
+        let made = mkdirat(&directory.handle, &spot.temporary, Mode::RWXU)
+            .and_then(|()| set_bits(&directory, OsStr::new(&spot.temporary), bits));
         if let Err(errno) = made {
-            let _ = unlinkat(&directory.handle, &temporary, AtFlags::REMOVEDIR);
+            let _ = unlinkat(&directory.handle, &spot.temporary, AtFlags::REMOVEDIR);
             return Err(failed(path, errno));
         }
+        spot.put_directory()?;
+        self.outcome.paths.insert(path.to_path_buf());
         self.outcome.made += 1;
         Ok(())
     }
@@ -132,38 +137,36 @@ impl<'a> Restoring<'a> {
     ) -> Result<(), RestoreError> {
         let bytes = self.store.content(file.content, file.size_bytes)?;
         let directory = self.reach(parent_of(path))?;
-        let temporary = temporary_name(path);
+        let spot = Spot::of(&directory, path);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Nobody who may not read the file shall read it while it is being written.
         let private = Mode::RUSR | Mode::WUSR;
-        let new = openat(&directory.handle, &temporary, flags, private)
+        let new = openat(&directory.handle, &spot.temporary, flags, private)
             .map_err(|errno| failed(path, errno))?;
-        let filled = fill(File::from(new), &bytes, file, expected.look())
-            .map_err(|source| RestoreError::Io { path: path.to_path_buf(), source });
-        let placed = filled.and_then(|bits| {
-            place(&directory, &temporary, path, expected)?;
-            Ok(bits)
-        });
-        if placed.is_err() {
-            let _ = unlinkat(&directory.handle, &temporary, AtFlags::empty());
-        }
-        if placed? != file.mode {
+        let bits = match fill(File::from(new), &bytes, file, expected.look()) {
+            Ok(bits) => bits,
+            Err(source) => {
+                let _ = unlinkat(&directory.handle, &spot.temporary, AtFlags::empty());
+                return Err(RestoreError::Io { path: path.to_path_buf(), source });
+            }
+        };
+        spot.put(expected)?;
+        if bits != file.mode {
             self.outcome.weakened.push(path.to_path_buf());
         }
+        self.outcome.paths.insert(path.to_path_buf());
         self.outcome.written += 1;
         Ok(())
     }
 
     fn link(&mut self, path: &Path, target: &Path, expected: Expected) -> Result<(), RestoreError> {
         let directory = self.reach(parent_of(path))?;
-        let temporary = temporary_name(path);
-        symlinkat(target, &directory.handle, &temporary).map_err(|errno| failed(path, errno))?;
-        let placed = place(&directory, &temporary, path, expected);
-        if placed.is_err() {
-            let _ = unlinkat(&directory.handle, &temporary, AtFlags::empty());
-        }
-        placed?;
+        let spot = Spot::of(&directory, path);
+        symlinkat(target, &directory.handle, &spot.temporary)
+            .map_err(|errno| failed(path, errno))?;
+        spot.put(expected)?;
+        self.outcome.paths.insert(path.to_path_buf());
         self.outcome.written += 1;
         Ok(())
     }
@@ -176,7 +179,7 @@ impl<'a> Restoring<'a> {
         expected: Expected,
     ) -> Result<(), RestoreError> {
         let directory = self.reach(parent_of(path))?;
-        require(&directory, path, expected)?;
+        Spot::of(&directory, path).require(expected)?;
         let bits = match (file.owner, expected.look()) {
             (Some(owner), Some(look)) if look.owner != owner => file.mode & !SET_ID,
             _ => file.mode,
@@ -185,6 +188,7 @@ impl<'a> Restoring<'a> {
         if bits != file.mode {
             self.outcome.weakened.push(path.to_path_buf());
         }
+        self.outcome.paths.insert(path.to_path_buf());
         self.outcome.modes += 1;
         Ok(())
     }
@@ -239,7 +243,7 @@ impl<'a> Restoring<'a> {
     }
 
     /// Gives directories their bits, those that hold others last.
-    fn close(&mut self) -> Result<(), RestoreError> {
+    fn close(&mut self, planned: &BTreeSet<PathBuf>) -> Result<(), RestoreError> {
         for (path, mode) in std::mem::take(&mut self.closing).into_iter().rev() {
             let parent = match Directory::open(self.root, parent_of(&path)) {
                 Ok(parent) => parent,
@@ -254,6 +258,10 @@ impl<'a> Restoring<'a> {
             if look.metadata.stamp.permissions() != mode {
                 set_bits(&parent, name, mode).map_err(|errno| failed(&path, errno))?;
                 self.outcome.modes += 1;
+                // Others were opened to work in them, and are as they were.
+                if planned.contains(&path) {
+                    self.outcome.paths.insert(path);
+                }
             }
         }
         Ok(())
@@ -268,13 +276,6 @@ impl<'a> Restoring<'a> {
             let _ = unlinkat(&directory.handle, &temporary, AtFlags::REMOVEDIR);
         }
     }
-}
-
-/// Returns the name under which a path's new content stands beside it until it is in place: the same for every attempt, so
-/// that what one leaves the next one finds, and one that [`haft_sandbox::is_temporary`] knows.
-pub(super) fn temporary_name(path: &Path) -> String {
-    let name = ObjectId::of(path.as_os_str().as_bytes()).to_string();
-    format!(".haft-{}.tmp", name.split_at(8).0)
 }
 
 /// Writes a file that is not in place yet, and returns the bits that it got.
@@ -307,50 +308,6 @@ fn give(file: &File, owner: Owner) -> io::Result<()> {
     fchown(file, Some(Uid::from_raw(owner.user)), Some(Gid::from_raw(owner.group)))
 }
 
-/// Makes sure that a path still is what was looked at.
-fn require(directory: &Directory, path: &Path, expected: Expected) -> Result<(), RestoreError> {
-    let look = directory.look(name_of(path)).map_err(|errno| failed(path, errno))?;
-    let is_expected = match (expected, look) {
-        (Expected::Absent, look) => look.is_none(),
-        (Expected::Unchanged(seen), Some(look)) => is_same(&seen, &look),
-        (Expected::Unchanged(_), None) => false,
-        (Expected::Anything, _) => true,
-    };
-    if is_expected { Ok(()) } else { Err(RestoreError::Changed { path: path.to_path_buf() }) }
-}
-
-/// Tells whether this is the same thing with the same content. Its bits, and the time at which they changed, may be another's by
-/// now: restoring one of several hard links changes them for all.
-fn is_same(seen: &Look, now: &Look) -> bool {
-    let of = |look: &Look| {
-        let Stamp { device, inode, size_bytes, modified_ns, .. } = look.metadata.stamp;
-        (look.metadata.kind, device, inode, size_bytes, modified_ns)
-    };
-    of(seen) == of(now)
-}
-
-fn place(
-    directory: &Directory,
-    temporary: &str,
-    path: &Path,
-    expected: Expected,
-) -> Result<(), RestoreError> {
-    require(directory, path, expected)?;
-    renameat(&directory.handle, temporary, &directory.handle, name_of(path))
-        .map_err(|errno| failed(path, errno))
-}
-
-fn place_directory(
-    directory: &Directory,
-    temporary: &str,
-    name: &OsStr,
-    mode: u32,
-) -> io::Result<()> {
-    mkdirat(&directory.handle, temporary, Mode::RWXU)?;
-    set_bits(directory, OsStr::new(temporary), mode)?;
-    renameat(&directory.handle, temporary, &directory.handle, name)
-}
-
 /// Changes the permission bits of a file or directory itself.
 ///
 /// It is opened as a handle first, which neither follows a link nor needs any bit of it. Such a handle's bits can be changed by its
@@ -378,6 +335,6 @@ fn is_gone(err: &RootError) -> bool {
     )
 }
 
-fn failed(path: &Path, errno: Errno) -> RestoreError {
+pub(super) fn failed(path: &Path, errno: Errno) -> RestoreError {
     RestoreError::Io { path: path.to_path_buf(), source: errno.into() }
 }

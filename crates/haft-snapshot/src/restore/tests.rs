@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::steps::temporary_name;
+use super::place::temporary_name;
 use super::*;
 use crate::id::ObjectId;
 use crate::record::{Changed, Lasting, Options};

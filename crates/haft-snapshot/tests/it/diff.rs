@@ -177,3 +177,35 @@ fn a_path_is_looked_up_alone() {
     assert!(matches!(state("a/b"), Some(State::File(_))));
     assert_eq!([state("a/c"), state("a/b/c"), state("")], [None, None, None]);
 }
+
+#[test]
+fn of_what_one_record_left_out_no_change_is_claimed() {
+    let mut place = Place::with(&["target/deep/a", "target/b", "c"]);
+    place.write(".gitignore", "target/\n");
+    place.options.ignored_files_max = 4;
+    let small = place.record();
+    place.write("c", "changed");
+    for name in ["d", "e", "f"] {
+        place.write(format!("target/{name}"), "makes it too large");
+    }
+    let large = place.record();
+    let check = |before, expect: Expect| {
+        let changes = place.store.diff(before, large).unwrap();
+        expect.assert_eq(&lines(&changes, |change| {
+            format!("{:?} {}", change.kind(), change.path.display())
+        }));
+    };
+    check(
+        small,
+        expect![[r#"
+            Content c
+            Unknown target
+            Unknown target/b
+            Unknown target/deep
+            Unknown target/deep/a
+        "#]],
+    );
+    let kinds: Vec<ChangeKind> =
+        place.store.diff(large, small).unwrap().iter().map(|change| change.kind()).collect();
+    assert_eq!(kinds[1..], [ChangeKind::Unknown; 4]);
+}

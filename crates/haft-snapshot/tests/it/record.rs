@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use haft_sandbox::FileKind;
-use haft_snapshot::{Changed, Reason, RecordError, Recorded, State};
+use haft_snapshot::{Changed, Reason, RecordError, Recorded, State, Store};
 
 use crate::{Place, lines};
 
@@ -354,4 +354,33 @@ fn no_more_is_listed_than_the_bound() {
     let recorded = place.recorded();
     assert_eq!(recorded.left_out.len(), listed_max);
     assert_eq!(recorded.left_out_total, listed_max as u64 + 1);
+}
+
+#[test]
+fn a_hidden_file_is_not_even_opened() {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut place = Place::with(&["log/j", "a"]);
+    place.store = Store::open(&place.stored()).unwrap().hiding([place.at("log/j")]);
+    let file = std::fs::File::options().write(true).open(place.at("log/j")).unwrap();
+    // Such a lock goes when its process closes any descriptor of the file, which is how SQLite loses its own.
+    rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let entry = format!(":{} ", file.metadata().unwrap().ino());
+    let is_locked = || std::fs::read_to_string("/proc/locks").unwrap().contains(&entry);
+    assert!(is_locked());
+    place.record();
+    place.record_beneath(place.record(), &["log", "log/j"]);
+    assert!(is_locked());
+}
+
+#[test]
+fn of_an_exact_path_nothing_beneath_is_recorded() {
+    let place = Place::with(&["dir/sub/a", "dir/b", "file", "beside"]);
+    place.set_mode("dir", 0o710);
+    let paths = ["dir", "dir/sub/a", "file", "gone"].map(PathBuf::from);
+    let exactly = Changed::Exactly { paths: &paths };
+    let tree = place.store.record(&place.root, &place.options, exactly).unwrap().tree;
+    let known = |path: &str| place.store.look_up(tree, path.as_ref()).unwrap();
+    assert_eq!(known("dir"), Some(State::Directory { mode: 0o710 }));
+    assert!(known("dir/sub/a").is_some() && known("file").is_some());
+    assert_eq!(["dir/b", "beside", "gone"].map(known), [const { None }; 3]);
 }

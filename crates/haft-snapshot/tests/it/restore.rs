@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use expect_test::{Expect, expect};
-use haft_snapshot::{Overwrite, RestoreError, Restored, TreeId};
+use haft_snapshot::{Changed, Overwrite, RestoreError, Restored, Store, TreeId};
 use rustix::fs::{CWD, RenameFlags};
 
 use crate::{Place, lines, listing};
@@ -382,10 +383,10 @@ fn what_was_left_out_is_left_alone() {
     let after = place.record();
     let restored = place.restore(after, before).unwrap();
     let expected = expect![[r#"
-        excluded: NotRecorded(Excluded)
+        excluded: Gone(Excluded)
         large: NotRecorded(TooLarge)
         new-large: NotRecorded(TooLarge)
-        target: NotRecorded(Ignored)
+        target: Outgrown
     "#]];
     check_left_alone(&restored, expected);
     let text = |path| fs::read_to_string(place.at(path)).unwrap();
@@ -476,4 +477,75 @@ fn a_directory_that_was_closed_is_opened_again() {
         place.force(after, before).unwrap();
     }
     assert_eq!(place.record(), before);
+}
+
+#[test]
+fn what_is_hidden_is_neither_recorded_nor_brought_back() {
+    let mut place = Place::with(&["log/j", "log/j-wal", "a", "secret/key"]);
+    let unhidden = place.record();
+    let hidden = ["log/j", "log/j-wal", "log/j-shm", "secret"].map(|path| place.at(path));
+    place.store = Store::open(&place.stored()).unwrap().hiding(hidden);
+    let before = place.record();
+    for path in ["log/j", "log/j-wal", "log/j-shm", "a", "secret/key"] {
+        place.write(path, "changed");
+    }
+    let after = place.record();
+    let paths = |trees: [TreeId; 2]| {
+        let changes = place.store.diff(trees[0], trees[1]).unwrap();
+        lines(&changes, |change| change.path.display().to_string())
+    };
+    assert_eq!(paths([before, after]), "a\n");
+    let some = ["log/j", "secret/key"].map(PathBuf::from);
+    for changed in
+        [Changed::Only { paths: &some }, Changed::Beneath { previous: unhidden, paths: &some }]
+    {
+        let tree = place.store.record(&place.root, &place.options, changed).unwrap().tree;
+        assert_eq!(place.store.look_up(tree, "log/j".as_ref()).unwrap(), None);
+        assert_eq!(place.store.look_up(tree, "secret/key".as_ref()).unwrap(), None);
+    }
+
+    // A record of before anything was hidden.
+    assert_eq!(paths([unhidden, before]), "log/j\nlog/j-wal\nsecret\nsecret/key\n");
+    for overwrite in [Overwrite::Refuse, Overwrite::Force] {
+        let restored = place.store.restore(&place.root, [after, unhidden], overwrite).unwrap();
+        check_left_alone(
+            &restored,
+            expect![[r#"
+                log/j: Hidden
+                log/j-wal: Hidden
+                secret: Hidden
+                secret/key: Hidden
+            "#]],
+        );
+    }
+    let text = |path| fs::read_to_string(place.at(path)).unwrap();
+    assert_eq!(
+        ["a", "log/j", "log/j-shm", "secret/key"].map(text),
+        ["a", "changed", "changed", "changed"]
+    );
+}
+
+#[test]
+fn what_would_be_lost_for_good_is_found_before() {
+    let mut place = Place::with(&["small", "large", "gone"]);
+    let before = place.record();
+    for path in ["small", "large", "new"] {
+        place.write(path, "by the call");
+    }
+    place.remove("gone");
+    let after = place.record();
+    place.write("large", "much larger by the user");
+    place.options.file_bytes_max = 12;
+    let composed = place.store.compose(&[[before, after]]).unwrap();
+    assert_eq!(composed.largest_bytes(), 11);
+    let lost =
+        place.store.unrecorded(&place.root, &composed, Overwrite::Force, &place.options).unwrap();
+    assert_eq!(
+        lines(&lost, |lost| format!("{}: {}", lost.path.display(), lost.left_out.reason)),
+        "large: larger than files may be\n"
+    );
+    place.options.file_bytes_max = 100;
+    let lost =
+        place.store.unrecorded(&place.root, &composed, Overwrite::Force, &place.options).unwrap();
+    assert_eq!(lost, []);
 }

@@ -8,7 +8,9 @@ use haft_journal::{CallQuery, CallRow, Journal, SettledBy, SqliteJournal, Status
 use crate::Failure;
 use crate::counts::Counts;
 use crate::heard::Heard;
+use crate::recorded::{Findings, Recorded};
 use crate::script::{Commands, Files, Kind, Lane, RunScript, Step};
+use crate::snapshots;
 use crate::worker::digest;
 use crate::world::{World, count_lines, files_of};
 
@@ -21,6 +23,8 @@ pub(crate) struct Known {
     keys: BTreeSet<String>,
     /// Runs that were complete, and complete forever.
     complete: BTreeSet<u32>,
+    /// Calls whose snapshots were looked at.
+    recorded: BTreeSet<String>,
 }
 
 /// How much of a run has to be there.
@@ -77,6 +81,7 @@ impl Audit<'_> {
             self.check_run(&script, &rows, &truth)?;
             self.check_acks(number, &rows)?;
             self.check_fates(&rows);
+            self.check_recorded(number, (&script, &rows)).await?;
             let still = rows.iter().filter(|row| row.status == Status::Intended);
             open.extend(still.map(|row| row.id().to_string()));
             if extent == Extent::Whole {
@@ -108,6 +113,42 @@ impl Audit<'_> {
             self.wrong.push(format!("not given back at the end: {holders:?}"));
         }
         Ok(())
+    }
+
+    /// Undoes what was recorded of these runs, of which nobody makes a call any more.
+    pub(crate) async fn undo(&mut self, runs: &[u32]) -> Result<(), Failure> {
+        if !snapshots::are_in(self.seed) {
+            return Ok(());
+        }
+        let recorded = Recorded::of(self.world)?;
+        let journal = SqliteJournal::open(self.world.journal())?;
+        for &number in runs {
+            let script = RunScript::of(self.seed, number, self.commands)?;
+            let rows = journal.calls(CallQuery::of_run(script.id.clone())).await?;
+            recorded.undo(&script, &rows, &mut self.findings()).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_recorded(
+        &mut self,
+        number: u32,
+        (script, rows): (&RunScript, &[CallRow]),
+    ) -> Result<(), Failure> {
+        if !snapshots::are_in(self.seed) {
+            return Ok(());
+        }
+        let heard = (number, self.heard);
+        let recorded = Recorded::of(self.world)?;
+        recorded.look(script, rows, heard, &mut self.findings()).await
+    }
+
+    fn findings(&mut self) -> Findings<'_> {
+        Findings {
+            counts: self.counts,
+            wrong: &mut self.wrong,
+            looked_at: &mut self.known.recorded,
+        }
     }
 
     fn check_run(

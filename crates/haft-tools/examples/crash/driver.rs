@@ -16,17 +16,45 @@ use crate::heard::{Heard, Said};
 use crate::point::POINTS;
 use crate::random::Random;
 use crate::script::{Commands, RunScript};
+use crate::snapshots;
 use crate::worker::{DriverKind, End, Orders};
 use crate::world::World;
 
 /// Lines of a worker after which it is killed wherever it is.
 const LINES_MAX: u64 = 20;
+/// How long a worker that is to be killed within something lives on in it, in microseconds.
+const WITHIN_US_MAX: u64 = 1_000;
 /// A worker that does not come to the end of its run in so many lives never will.
 const LAST_LIVES_MAX: u32 = 20;
 
-/// System calls that a worker may die in: those that change files, and those that make changes durable.
-const CALLS: [&str; 8] =
-    ["pwrite64", "fdatasync", "fsync", "renameat", "renameat2", "linkat", "unlinkat", "ftruncate"];
+/// A system call that a worker may die in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DeadlyCall {
+    name: &'static str,
+    /// The file of the world that it is about, if it is not about any.
+    file: Option<&'static str>,
+    /// What haft is in the middle of then, if only one thing makes that call.
+    mid: Option<&'static str>,
+}
+
+/// Those that change files, and those that make changes durable.
+const CALLS: [DeadlyCall; 12] = [
+    DeadlyCall::of_any("pwrite64"),
+    DeadlyCall::of_any("write"),
+    DeadlyCall::of_any("fdatasync"),
+    DeadlyCall::of_any("fsync"),
+    DeadlyCall::of_any("renameat"),
+    DeadlyCall::of_any("renameat2"),
+    DeadlyCall::of_any("linkat"),
+    DeadlyCall::of_any("unlinkat"),
+    DeadlyCall::of_any("ftruncate"),
+    // Until a checkpoint everything is in the log beside it.
+    DeadlyCall { name: "pwrite64", file: Some("journal.db"), mid: Some("checkpoint") },
+    DeadlyCall { name: "fdatasync", file: Some("journal.db"), mid: Some("checkpoint") },
+    DeadlyCall::of_any("mkdir"),
+];
+/// Objects of a store are renamed into place, and so is what it remembers of files.
+const MID_SNAPSHOT: DeadlyCall = DeadlyCall { name: "rename", file: None, mid: Some("snapshot") };
 
 /// When a worker dies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +62,11 @@ enum Plan {
     /// So long after it said so many lines.
     Later { lines: u64, wait_us: u64 },
     /// At this place, which it kills itself at.
-    At { place: &'static str, times: u64 },
+    At { place: &'static str, times: u64, wait_us: u64 },
     /// After so many lines its own children are killed, and a few lines later it is.
     ChildrenFirst { lines: u64, wait_us: u64 },
     /// In the middle of its so manieth such system call, by the tracer that it runs under.
-    InCall { name: &'static str, times: u64 },
+    InCall { call: DeadlyCall, times: u64 },
     /// By itself, after its run.
     AtTheEnd,
 }
@@ -51,6 +79,7 @@ pub(crate) struct Driver {
     driver: DriverKind,
     /// Whether this machine can have workers die in system calls.
     has_tracer: bool,
+    has_snapshots: bool,
     random: Random,
     heard: Heard,
     known: Known,
@@ -60,6 +89,12 @@ pub(crate) struct Driver {
     pub(crate) counts: Counts,
     pub(crate) wrong: Vec<String>,
     audits: tokio::runtime::Runtime,
+}
+
+impl DeadlyCall {
+    const fn of_any(name: &'static str) -> Self {
+        Self { name, file: None, mid: None }
+    }
 }
 
 impl Driver {
@@ -74,6 +109,7 @@ impl Driver {
             commands,
             driver,
             has_tracer: has_tracer(),
+            has_snapshots: snapshots::are_in(seed),
             random,
             heard: Heard::default(),
             known: Known::default(),
@@ -126,13 +162,19 @@ impl Driver {
             0..=3 => {
                 let place = random.choose(&POINTS);
                 // A life passes some of them once, if at all.
-                let is_rare = ["open", "abandon", "close", "resolve", "refuse"];
+                let is_rare = ["open", "abandon", "close", "resolve", "refuse", "checkpoint"];
                 let is_rare = is_rare.iter().any(|rare| place.ends_with(rare));
-                Plan::At { place, times: if is_rare { 1 } else { 1 + random.below(6) } }
+                let times = if is_rare { 1 } else { 1 + random.below(6) };
+                // What takes a while is over after a millisecond at most.
+                Plan::At { place, times, wait_us: wait_us % WITHIN_US_MAX }
             }
             4 if self.has_tracer && self.commands == Commands::None => {
                 let magnitude = 1 << random.below(7);
-                Plan::InCall { name: random.choose(&CALLS), times: 1 + random.below(magnitude) }
+                let call = match self.has_snapshots && random.one_in(2) {
+                    true => MID_SNAPSHOT,
+                    false => random.choose(&CALLS),
+                };
+                Plan::InCall { call, times: 1 + random.below(magnitude) }
             }
             4..=5 if self.commands == Commands::Some => Plan::ChildrenFirst { lines, wait_us },
             _ => Plan::Later { lines, wait_us },
@@ -154,7 +196,10 @@ impl Driver {
             Some(9) if is_killed => self.counts.add("killed at a random moment"),
             Some(9) => match plan {
                 Plan::At { place, .. } => self.counts.add(&format!("killed at {place}")),
-                Plan::InCall { name, .. } => self.counts.add(&format!("killed in {name}")),
+                Plan::InCall { call, .. } => {
+                    let mid = call.mid.map(|mid| format!(", mid {mid}")).unwrap_or_default();
+                    self.counts.add(&format!("killed in {}{mid}", call.name));
+                }
                 Plan::Later { .. } | Plan::ChildrenFirst { .. } | Plan::AtTheEnd => {
                     self.wrong.push(format!("life {} was killed by somebody else", self.life));
                 }
@@ -171,7 +216,7 @@ impl Driver {
     fn spawn(&self, plan: &Plan) -> Result<Child, Failure> {
         let lanes = RunScript::of(self.seed, self.run, self.commands)?.lanes.len();
         let point = match plan {
-            Plan::At { place, times } => Some(format!("{place}:{times}")),
+            Plan::At { place, times, wait_us } => Some(format!("{place}:{times}:{wait_us}")),
             Plan::Later { .. }
             | Plan::ChildrenFirst { .. }
             | Plan::InCall { .. }
@@ -190,7 +235,7 @@ impl Driver {
         };
         let errors = File::create(self.world.directory().join("stderr"))?;
         let mut command = match plan {
-            Plan::InCall { name, times } => tracer(name, *times)?,
+            Plan::InCall { call, times } => tracer(*call, *times, &self.world)?,
             Plan::At { .. } | Plan::Later { .. } | Plan::ChildrenFirst { .. } | Plan::AtTheEnd => {
                 Command::new(std::env::current_exe()?)
             }
@@ -264,6 +309,10 @@ impl Driver {
                 self.counts.add("runs completed");
                 self.run = run + 1;
             }
+            Said::Struck { within } => {
+                let place = if within { "within" } else { "just after" };
+                self.counts.add(&format!("killed {place} what it was to be killed within"));
+            }
             Said::Stuck(run) => {
                 self.counts.add("runs given up after ten deaths without progress");
                 self.given_up.insert(run);
@@ -293,7 +342,9 @@ impl Driver {
         self.audits.block_on(async {
             audit.look(&whole, Extent::Whole).await?;
             audit.look(&so_far, Extent::SoFar).await?;
-            audit.look_at_journal(extent).await
+            audit.look_at_journal(extent).await?;
+            // It changes the files that the others are about.
+            if extent == Extent::Whole { audit.undo(&whole).await } else { Ok(()) }
         })?;
         audit.look_for_strays()?;
         self.wrong.append(&mut audit.wrong);
@@ -308,11 +359,15 @@ fn has_tracer() -> bool {
 }
 
 /// Returns the start of a command line under which a program dies in a system call.
-fn tracer(name: &str, times: u64) -> Result<Command, Failure> {
+fn tracer(call: DeadlyCall, times: u64, world: &World) -> Result<Command, Failure> {
+    let name = call.name;
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null"]);
     command.arg("-e").arg(format!("trace={name}"));
     command.arg("-e").arg(format!("inject={name}:signal=KILL:when={times}"));
+    if let Some(file) = call.file {
+        command.arg("-P").arg(world.directory().join(file));
+    }
     command.arg(std::env::current_exe()?);
     Ok(command)
 }

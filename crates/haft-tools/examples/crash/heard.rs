@@ -42,6 +42,10 @@ pub(crate) enum Said {
     },
     Done(u32),
     Stuck(u32),
+    /// It is about to kill itself, within what it was to be killed in or just after that.
+    Struck {
+        within: bool,
+    },
 }
 
 impl Said {
@@ -70,6 +74,7 @@ impl Said {
             }
             ["done", run] => Self::Done(run.parse()?),
             ["stuck", run] => Self::Stuck(run.parse()?),
+            ["struck", within] => Self::Struck { within: within.parse()? },
             _ => return Err(format!("a worker said {line:?}").into()),
         })
     }

@@ -9,6 +9,8 @@
 #[cfg(target_os = "linux")]
 mod audit;
 #[cfg(target_os = "linux")]
+mod checkpoints;
+#[cfg(target_os = "linux")]
 mod children;
 #[cfg(target_os = "linux")]
 mod counts;
@@ -22,6 +24,8 @@ mod orders;
 mod point;
 #[cfg(target_os = "linux")]
 mod random;
+#[cfg(target_os = "linux")]
+mod recorded;
 #[cfg(target_os = "linux")]
 mod script;
 #[cfg(target_os = "linux")]

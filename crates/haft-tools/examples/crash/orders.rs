@@ -5,7 +5,7 @@ use crate::script::Commands;
 use crate::worker::{DriverKind, End, Orders};
 
 const USAGE: &str = "expected: worker WORLD SEED some|none replays|goes-on LIFE RUN killed|after-run \
-    HEARD,… PLACE:TIMES|-";
+    HEARD,… PLACE:TIMES:WAIT_US|-";
 
 impl Orders {
     /// Returns the arguments that say all this.

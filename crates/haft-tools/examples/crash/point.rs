@@ -3,7 +3,8 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
@@ -13,8 +14,11 @@ use haft_journal::{
 };
 use rustix::process::{Signal, getpid, kill_process};
 
+use crate::checkpoints::Checkpoints;
+use crate::worker::say;
+
 /// All places, in the order in which a life meets them.
-pub(crate) const POINTS: [&str; 23] = [
+pub(crate) const POINTS: [&str; 30] = [
     "before-abandon",
     "after-abandon",
     "before-open",
@@ -24,17 +28,24 @@ pub(crate) const POINTS: [&str; 23] = [
     "before-amend",
     "after-amend",
     "before-first-snapshot",
+    "mid-first-snapshot",
     "after-first-snapshot",
     "before-effect",
     "mid-effect",
     "after-effect",
     "before-second-snapshot",
+    "mid-second-snapshot",
     "after-second-snapshot",
     "before-settle",
     "after-settle",
+    "before-checkpoint",
+    "mid-checkpoint",
+    "after-checkpoint",
     "before-refuse",
     "after-refuse",
     "before-resolve",
+    "before-hear",
+    "after-hear",
     "after-resolve",
     "before-close",
     "after-close",
@@ -45,24 +56,68 @@ pub(crate) const POINTS: [&str; 23] = [
 pub(crate) struct Points {
     deadly: String,
     left: AtomicU32,
+    /// How long it lives on at a place that it can only be killed somewhere within.
+    wait: Duration,
 }
 
 impl Points {
     /// Dies if this is the place and its time has come.
     pub(crate) fn pass(&self, point: &str) {
-        if point == self.deadly && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if self.is_due(point) {
             die();
         }
     }
+
+    /// Does some work, and dies somewhere within it if this is the place and its time has come.
+    pub(crate) fn within<T>(&self, point: &str, work: impl FnOnce() -> T) -> T {
+        let is_over = self.begin(point);
+        let done = work();
+        is_over.store(true, Ordering::SeqCst);
+        done
+    }
+
+    /// As [`within`](Self::within), of work that is waited for.
+    pub(crate) async fn within_async<T>(&self, point: &str, work: impl Future<Output = T>) -> T {
+        let is_over = self.begin(point);
+        let done = work.await;
+        is_over.store(true, Ordering::SeqCst);
+        done
+    }
+
+    /// Returns where to say that the work is over, which whoever kills meanwhile tells the driver.
+    fn begin(&self, point: &str) -> Arc<AtomicBool> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        if self.is_due(point) {
+            let (over, end) = (Arc::clone(&is_over), Instant::now() + self.wait);
+            std::thread::spawn(move || {
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
+                // Whether it can be said cannot matter: there is nothing else to do.
+                let _ = say(format_args!("struck {}", !over.load(Ordering::SeqCst)));
+                die();
+            });
+        }
+        is_over
+    }
+
+    fn is_due(&self, point: &str) -> bool {
+        point == self.deadly && self.left.fetch_sub(1, Ordering::Relaxed) == 1
+    }
 }
 
-/// Reads `PLACE:TIMES`.
+/// Reads `PLACE:TIMES:WAIT_US`.
 impl FromStr for Points {
     type Err = crate::Failure;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (deadly, times) = text.split_once(':').ok_or("expected PLACE:TIMES")?;
-        Ok(Self { deadly: deadly.to_owned(), left: AtomicU32::new(times.parse()?) })
+        let parts: Vec<&str> = text.split(':').collect();
+        let [deadly, times, wait_us] = parts.as_slice() else {
+            return Err("expected PLACE:TIMES:WAIT_US".into());
+        };
+        let left = AtomicU32::new(times.parse()?);
+        let wait = Duration::from_micros(wait_us.parse()?);
+        Ok(Self { deadly: (*deadly).to_owned(), left, wait })
     }
 }
 
@@ -78,11 +133,12 @@ fn die() -> ! {
 pub(crate) struct PointedJournal {
     inner: SqliteJournal,
     points: Arc<Points>,
+    checkpoints: Checkpoints,
 }
 
 impl PointedJournal {
-    pub(crate) fn new(inner: SqliteJournal, points: Arc<Points>) -> Self {
-        Self { inner, points }
+    pub(crate) fn new(inner: SqliteJournal, points: Arc<Points>, checkpoints: Checkpoints) -> Self {
+        Self { inner, points, checkpoints }
     }
 
     fn between<'a, T: 'a>(
@@ -146,7 +202,13 @@ impl Journal for PointedJournal {
     }
 
     fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()> {
-        self.between(("before-settle", "after-settle"), |inner| inner.settle(intent, outcome))
+        let settled =
+            self.between(("before-settle", "after-settle"), |inner| inner.settle(intent, outcome));
+        Box::pin(async move {
+            let settled = settled.await;
+            self.checkpoints.after_outcome();
+            settled
+        })
     }
 
     fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()> {
@@ -155,6 +217,10 @@ impl Journal for PointedJournal {
 
     fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow> {
         self.between(("before-resolve", "after-resolve"), |inner| inner.resolve(settlement))
+    }
+
+    fn hear(&self, call: CallId) -> Answer<'_, ()> {
+        self.between(("before-hear", "after-hear"), |inner| inner.hear(call))
     }
 
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {

@@ -16,16 +16,21 @@ struct PointedSnapshots {
     points: Arc<Points>,
 }
 
-/// Returns the snapshots of a world, if there are any in it: they are in every third one.
+/// Tells whether there are snapshots in a world: they are in every third one.
+pub(crate) fn are_in(seed: u64) -> bool {
+    Random::of(seed, u64::from(u32::MAX)).one_in(3)
+}
+
+/// Returns the snapshots of a world, if there are any in it.
 pub(crate) fn of_world(
     world: &World,
     seed: u64,
     (roots, journal, points): (&Roots, &Arc<dyn Journal>, &Arc<Points>),
 ) -> Option<Arc<dyn Snapshots>> {
-    if !Random::of(seed, u64::from(u32::MAX)).one_in(3) {
+    if !are_in(seed) {
         return None;
     }
-    let directory = world.directory().join("snapshots");
+    let directory = world.snapshots();
     let (journal, clock) = (Arc::clone(journal), Arc::new(SystemClock));
     let inner = WorkspaceSnapshots::new(&directory, roots, journal, clock, &Default::default());
     Some(Arc::new(PointedSnapshots { inner, points: Arc::clone(points) }))
@@ -38,7 +43,8 @@ impl Snapshots for PointedSnapshots {
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         Box::pin(async move {
             self.points.pass("before-first-snapshot");
-            let answer = self.inner.before_effect(effect).await;
+            let look = self.inner.before_effect(effect);
+            let answer = self.points.within_async("mid-first-snapshot", look).await;
             self.points.pass("after-first-snapshot");
             answer
         })
@@ -51,7 +57,8 @@ impl Snapshots for PointedSnapshots {
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         Box::pin(async move {
             self.points.pass("before-second-snapshot");
-            let answer = self.inner.durability_snapshot(tool, call_id).await;
+            let look = self.inner.durability_snapshot(tool, call_id);
+            let answer = self.points.within_async("mid-second-snapshot", look).await;
             self.points.pass("after-second-snapshot");
             answer
         })

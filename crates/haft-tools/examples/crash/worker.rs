@@ -21,6 +21,7 @@ use haft_sandbox::Launcher;
 use serde_json::json;
 
 use crate::Failure;
+use crate::checkpoints::Checkpoints;
 use crate::point::{PointedJournal, Points};
 use crate::random::Random;
 use crate::script::{Commands, Kind, Lane, RunScript, Step};
@@ -80,7 +81,9 @@ async fn work(orders: Orders) -> Result<(), Failure> {
     let points: Points = orders.point.as_deref().map_or(Ok(Points::default()), str::parse)?;
     let points = Arc::new(points);
     let journal = SqliteJournal::open(world.journal())?;
-    let journal: Arc<dyn Journal> = Arc::new(PointedJournal::new(journal, Arc::clone(&points)));
+    let checkpoints = Checkpoints::of_life(&world, orders.seed, orders.life, &points);
+    let journal = PointedJournal::new(journal, Arc::clone(&points), checkpoints);
+    let journal: Arc<dyn Journal> = Arc::new(journal);
     let runtime = runtime(&orders, &world, &journal, &points)?;
     let recovered = runtime.recover().await?;
     let temporaries = temporaries(&orders, &world)?;
@@ -191,20 +194,38 @@ impl Worker {
         Ok(true)
     }
 
-    /// Starts over until nothing of the lane is in doubt any more.
+    /// Starts over until nothing of the lane is in doubt any more. What was settled is asked for again, now in the same
+    /// pass, now in another one.
     async fn replay(&self, number: u32, index: usize, lane: &Lane) -> Result<(), Failure> {
+        let mut random = Random::of(self.orders.seed ^ self.orders.life, u64::from(number));
         'pass: loop {
             let run = self.session.resume(lane.scope.run.clone(), Resume::Replay);
             for (at, step) in lane.steps.iter().enumerate() {
-                let envelope = run.call(call(lane, step)).await?;
-                if envelope.code() == Some(ErrorCode::InDoubt) {
+                let envelope = loop {
+                    let envelope = run.call(call(lane, step)).await?;
+                    if envelope.code() != Some(ErrorCode::InDoubt) {
+                        break envelope;
+                    }
+                    self.insist(&run, call(lane, step), &envelope).await?;
                     self.settle(&envelope, lane, step).await?;
-                    continue 'pass;
-                }
+                    if random.one_in(2) {
+                        continue 'pass;
+                    }
+                };
                 acknowledge(number, index, at, &envelope)?;
             }
             return Ok(());
         }
+    }
+
+    /// Makes a call again that is in doubt, as drivers do that do not read what they are told: it stays in doubt, and it
+    /// stays the same call.
+    async fn insist(&self, run: &Run, call: Call, told: &Envelope) -> Result<(), Failure> {
+        let again = run.call(call).await?;
+        if (again.code(), &again.metadata().call_id) == (told.code(), &told.metadata().call_id) {
+            return Ok(());
+        }
+        Err(format!("{told:?} was followed by {again:?}").into())
     }
 
     /// Goes on after the answers that were heard, naming each call.
@@ -218,11 +239,13 @@ impl Worker {
         for (at, step) in lane.steps.iter().enumerate().skip(heard) {
             loop {
                 let driver_call_id = Some(format!("call {at}"));
-                let envelope = run.call(Call { driver_call_id, ..call(lane, step) }).await?;
+                let named = Call { driver_call_id, ..call(lane, step) };
+                let envelope = run.call(named.clone()).await?;
                 if envelope.code() != Some(ErrorCode::InDoubt) {
                     acknowledge(number, index, at, &envelope)?;
                     break;
                 }
+                self.insist(run, named, &envelope).await?;
                 self.settle(&envelope, lane, step).await?;
             }
         }
@@ -286,7 +309,7 @@ pub(crate) fn digest(envelope: &Envelope) -> String {
 }
 
 /// Writes a line in one piece, past every buffer.
-fn say(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+pub(crate) fn say(line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
     let line = format!("{line}\n");
     std::io::stdout().write_all(line.as_bytes())?;
     Ok(std::io::stdout().flush()?)

@@ -43,6 +43,11 @@ impl World {
         self.directory.join("retries")
     }
 
+    /// Holds the stores of snapshots.
+    pub(crate) fn snapshots(&self) -> PathBuf {
+        self.directory.join("snapshots")
+    }
+
     pub(crate) fn sidecars(&self) -> PathBuf {
         self.directory.join("sidecars")
     }

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 
 use crate::call::Call;
 use crate::registry::Registered;
-use crate::run::{Attempt, DriverId, Numbered, Placed, Placing, RunError, RunState, Standing};
+use crate::run::{
+    Attempt, DriverId, Numbered, Placed, Placing, RunError, RunState, Standing, Unheard,
+};
 
 /// Input and accesses as the journal holds them, each, in bytes; longer ones are stored as size and SHA-256.
 pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
@@ -31,12 +33,17 @@ pub(super) struct Entry {
     effect: Effect,
     first_key: CallKey,
     call_key: CallKey,
+    occurrence: u32,
+    /// How often a driver that starts over made the call before.
+    counted: Option<u32>,
     recorded_input: String,
     driver_call_id: Option<String>,
     started_at_ms: u64,
     started: Instant,
     epoch: u64,
     attempt: Arc<Attempt>,
+    /// The calls like it that nobody heard the end of, held until the call is done.
+    unheard: Option<Unheard>,
     /// Held until the call is done.
     _driver_id: Option<DriverId>,
 }
@@ -70,7 +77,14 @@ pub(super) async fn arrive(call: Call, run: &RunState) -> Result<Arrived, RunErr
 /// further than to be judged.
 pub(super) fn rehearse(call: Call, run: &RunState) -> Result<Arrived, RunError> {
     let standing = Standing::New(Numbered { seq: 1, occurrence: 0 });
-    let placed = Placed { attempt: Arc::default(), epoch: 0, standing, driver_id: None };
+    let placed = Placed {
+        attempt: Arc::default(),
+        epoch: 0,
+        standing,
+        unheard: None,
+        counted: None,
+        driver_id: None,
+    };
     Ok(placed_as(named(call, run)?, placed, run))
 }
 
@@ -97,7 +111,7 @@ fn named(mut call: Call, run: &RunState) -> Result<Named, RunError> {
 
 fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
     let Named { call, found, tool, recorded_input, scope, first_key, started } = named;
-    let Placed { attempt, epoch, standing, driver_id } = placed;
+    let Placed { attempt, epoch, standing, unheard, counted, driver_id } = placed;
     let parts = &run.session.shared.parts;
     let suggestions = match &found {
         Some(_) => Vec::new(),
@@ -113,12 +127,15 @@ fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
         effect: found.as_ref().map_or(Effect::Read, |tool| tool.contract().effect),
         first_key,
         call_key: first_key.occurrence(occurrence),
+        occurrence,
+        counted,
         recorded_input,
         driver_call_id: call.driver_call_id.clone(),
         started_at_ms: parts.clock.now_ms(),
         started,
         epoch,
         attempt,
+        unheard,
         _driver_id: driver_id,
         tool,
     };
@@ -143,6 +160,16 @@ impl Arrived {
         self.found.as_ref().is_some_and(|found| found.tool().has_probe())
     }
 
+    /// Says that the driver hears how a recorded call ended, or that it is executed again.
+    pub(super) fn heard(&mut self, seq: u32) {
+        self.entry.heard(seq);
+    }
+
+    /// Returns whether the call is one that nobody heard the end of.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.entry.unheard.is_some()
+    }
+
     /// Numbers a call that was made before and is to be executed: it keeps its keys.
     pub(super) fn again(mut self, occurrence: u32) -> Self {
         let numbered = self.entry.attempt.number_as(self.entry.first_key, occurrence);
@@ -161,8 +188,29 @@ impl Entry {
         self.call_key
     }
 
-    pub(super) fn first_key(&self) -> CallKey {
-        self.first_key
+    /// Has the driver of the run count the call as not made, because it was answered that this has to wait.
+    pub(super) fn uncount(&self, run: &RunState) {
+        if let Some(counted) = self.counted {
+            run.uncount(&self.id.scope, self.first_key, counted);
+        }
+    }
+
+    /// Counts the call as not made, and its key as not given.
+    pub(super) fn take_back(&self, run: &RunState) {
+        self.attempt.take_back(self.first_key, self.occurrence);
+        self.uncount(run);
+    }
+
+    /// Returns when the call arrived.
+    pub(super) fn arrived(&self) -> Instant {
+        self.started
+    }
+
+    /// Says that the driver hears how a recorded call ended, or that it is executed again.
+    pub(super) fn heard(&mut self, seq: u32) {
+        if let Some(unheard) = &mut self.unheard {
+            unheard.heard(seq);
+        }
     }
 
     pub(super) fn attempt(&self) -> &Arc<Attempt> {
@@ -175,6 +223,14 @@ impl Entry {
 
     pub(super) fn effect(&self) -> Effect {
         self.effect
+    }
+
+    /// Says that nobody hears how the call ended, because that could not be recorded.
+    pub(super) async fn leave_unheard(&mut self) {
+        match &mut self.unheard {
+            Some(unheard) => unheard.leave(self.id.seq),
+            None => self.attempt.leave_unheard(self.first_key, self.id.seq).await,
+        }
     }
 
     /// Returns the time since the call arrived, in milliseconds.

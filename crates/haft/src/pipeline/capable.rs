@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use haft_contract::{Access, Command, Effect, ErrorCode, FileKind, FilePath, ToolError};
 use haft_policy::{Canonical, Capabilities, PathSubject, Reach, Sweep};
 
-use super::arrive::bounded;
+use super::arrive::{Entry, bounded};
 use super::panic::contained;
 use super::refusal::Stop;
 use super::validate::Valid;
@@ -228,6 +228,15 @@ fn refused(valid: Valid, accesses: String, err: ToolError) -> Stop {
 }
 
 impl Capable {
+    pub(super) fn into_entry(self) -> Entry {
+        self.valid.into_entry()
+    }
+
+    /// Says that the driver hears how a recorded call ended, or that it is executed again.
+    pub(super) fn heard(&mut self, seq: u32) {
+        self.valid.heard(seq);
+    }
+
     pub(super) fn valid(&self) -> &Valid {
         &self.valid
     }

@@ -35,10 +35,14 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
     let call = valid.call();
     let timing = Timing::of(&watched, run);
     let (timeout_ms, deadline, stop) = (timing.timeout_ms, timing.deadline, timing.stop.clone());
-    let open = Arc::new(OpenIntent::new(intent));
+    let open = Arc::new(OpenIntent::new(intent, valid.contract().only_changes_files));
     let cx = context(&watched, run, timing, Some(Arc::clone(&open)));
-    let work = valid.tool().call_unguarded(call.input.clone(), cx);
-    let ended = run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, deadline).await;
+    let ended = if call.cancellation.is_cancelled() {
+        Ended { how: How::NotBegun, stopped: Some(ErrorCode::ProcessAborted) }
+    } else {
+        let work = valid.tool().call_unguarded(call.input.clone(), cx);
+        run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, deadline).await
+    };
     let effect = valid.entry().effect();
     let (result, status) = conclude(ended, effect, timeout_ms);
     let intent = open.take().expect("only this stage takes the intent, and it does so once");
@@ -53,6 +57,7 @@ struct Ended {
 }
 
 enum How {
+    NotBegun,
     Returned(Result<Output, ToolError>),
     Panicked(String),
     // It was told to stop and did not: its code is dropped, or goes on by itself on a thread that nobody waits for.
@@ -65,6 +70,7 @@ async fn run_bounded(
     stop: &CancellationToken,
     deadline: Instant,
 ) -> Ended {
+    // It was not cancelled a moment ago, so the work is begun, if only to be told to stop.
     let code = tokio::select! {
         biased;
         () = cancellation.cancelled() => ErrorCode::ProcessAborted,
@@ -89,6 +95,10 @@ fn how(ended: Result<Result<Output, ToolError>, String>) -> How {
 fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, ToolError>, Status) {
     let Ended { how, stopped } = ended;
     let (mut err, interrupted) = match (how, stopped) {
+        (How::NotBegun, _) => {
+            let message = "the call was cancelled before it began: nothing was executed";
+            (ToolError::new(ErrorCode::ProcessAborted, message), false)
+        }
         (How::Returned(Ok(output)), _) => return (Ok(output), Status::Succeeded),
         (How::Returned(Err(err)), None) => (err, false),
         (How::Returned(Err(err)), Some(code)) => (stopped_error(err, code), true),

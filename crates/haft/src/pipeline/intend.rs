@@ -1,6 +1,6 @@
 //! The journal knows of the call before anything happens.
 
-use haft_journal::Intent;
+use haft_journal::{Intent, JournalError};
 
 use super::refusal::Stop;
 use super::watch::Watched;
@@ -16,8 +16,16 @@ pub(super) async fn intend(watched: Watched, run: &RunState) -> Result<Intended,
     let capable = watched.capable();
     let planned = capable.valid().entry().planned(capable.recorded_accesses().to_owned());
     let journal = &run.session.shared.parts.journal;
-    let intent = journal.intend(planned).await.map_err(RunError::from)?;
-    Ok(Intended { watched, intent })
+    match journal.intend(planned).await {
+        Ok(intent) => Ok(Intended { watched, intent }),
+        Err(err) => {
+            if let JournalError::Fenced { .. } = err {
+                // Nothing of it is recorded, so it is still the same call when it comes again.
+                capable.valid().entry().take_back(run);
+            }
+            Err(RunError::from(err).into())
+        }
+    }
 }
 
 impl Intended {

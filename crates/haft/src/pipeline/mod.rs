@@ -37,7 +37,7 @@ use repeat::Repeated;
 
 /// Passes a call through all stages.
 pub(crate) async fn pass(call: Call, run: &RunState) -> Result<Envelope, RunError> {
-    let mut envelope = pass_stages(call, run).await?;
+    let mut envelope = pass_stages(call, run).await.inspect_err(|err| run.heed(err))?;
     if let Envelope::Output { metadata, .. } = &mut envelope
         && metadata.replayed
     {

@@ -15,7 +15,7 @@ use crate::run::{RunError, RunState};
 
 /// Returns the call if it is to be executed, or else its answer.
 pub(super) async fn probe(
-    watched: Watched,
+    mut watched: Watched,
     doubtful: Option<Box<CallRow>>,
     run: &RunState,
 ) -> Result<Result<Watched, Envelope>, Stop> {
@@ -25,22 +25,34 @@ pub(super) async fn probe(
         recover::resolve(shared, &row, verdict, envelope).await.map_err(RunError::from)
     };
     let metadata = Metadata { call_id: Some(row.id().to_string()), ..Metadata::default() };
+    let in_doubt = |watched: &Watched, row: &CallRow| {
+        watched.capable().valid().entry().uncount(run);
+        recall::in_doubt(row)
+    };
     match probed(&watched, run).await {
         Ok(Probed::Happened(output)) => {
             let mut metadata = metadata;
             let data = truncate::apply(output, &mut metadata, &watched, run);
             let row = record(Verdict::Happened, Envelope::Output { data, metadata }).await?;
+            recall::hear(&row, run).await?;
+            watched.heard(row.seq);
             Ok(Err(recall::answer(&row)?))
         }
         Ok(Probed::NotHappened) => {
             let error_text = "the tool found out that this call did not happen".to_owned();
-            record(Verdict::NotHappened, Envelope::Error { error_text, metadata }).await?;
+            let row =
+                record(Verdict::NotHappened, Envelope::Error { error_text, metadata }).await?;
+            if row.verdict != Some(Verdict::NotHappened) {
+                // Somebody else found out something else meanwhile.
+                return Ok(Err(in_doubt(&watched, &row)));
+            }
+            watched.heard(row.seq);
             Ok(Ok(watched))
         }
-        Ok(Probed::Unknown) => Ok(Err(recall::in_doubt(&row))),
+        Ok(Probed::Unknown) => Ok(Err(in_doubt(&watched, &row))),
         Err(err) => {
             tracing::warn!(call = %row.id(), err = %err.message, "the probe of a call in doubt failed");
-            Ok(Err(recall::in_doubt(&row)))
+            Ok(Err(in_doubt(&watched, &row)))
         }
     }
 }

@@ -18,25 +18,48 @@ pub(super) enum Recalled {
     Answered(Envelope),
 }
 
-pub(super) async fn recall(arrived: Arrived, run: &RunState) -> Result<Recalled, RunError> {
+pub(super) async fn recall(mut arrived: Arrived, run: &RunState) -> Result<Recalled, RunError> {
     let (row, occurrence) = match arrived.standing() {
         Standing::New(_) => return Ok(Recalled::Fresh(arrived)),
         Standing::UnderWay => return Ok(Recalled::Answered(under_way(&arrived))),
         Standing::Recorded { row, occurrence } => (row.as_ref().clone(), *occurrence),
     };
-    match disposition(&row, run.resume) {
-        Disposition::Answer => Ok(Recalled::Answered(answer(&row)?)),
-        Disposition::UnderWay => Ok(Recalled::Answered(under_way(&arrived))),
-        Disposition::Execute => Ok(Recalled::Fresh(arrived.again(occurrence))),
-        Disposition::FindOut => match recover::look(&run.session.shared, &row).await? {
-            Insight::Happened(row) => Ok(Recalled::Answered(answer(&row)?)),
-            Insight::NotHappened => Ok(Recalled::Fresh(arrived.again(occurrence))),
-            Insight::InDoubt if arrived.has_probe() => {
-                Ok(Recalled::Doubtful(arrived.again(occurrence), Box::new(row)))
+    let insight = match disposition(&row, run.resume) {
+        Disposition::Answer => Insight::Happened(Box::new(row.clone())),
+        Disposition::Execute => Insight::NotHappened,
+        // That it ended could not be recorded, or it would not be known to be unheard of.
+        Disposition::UnderWay if arrived.is_unheard() => Insight::InDoubt,
+        Disposition::UnderWay => return Ok(Recalled::Answered(under_way(&arrived))),
+        Disposition::FindOut => recover::look(&run.session.shared, &row).await?,
+    };
+    Ok(match insight {
+        Insight::Happened(row) => {
+            if arrived.is_unheard() {
+                hear(&row, run).await?;
+                arrived.heard(row.seq);
             }
-            Insight::InDoubt => Ok(Recalled::Answered(in_doubt(&row))),
-        },
+            Recalled::Answered(answer(&row)?)
+        }
+        Insight::NotHappened => {
+            arrived.heard(row.seq);
+            Recalled::Fresh(arrived.again(occurrence))
+        }
+        Insight::InDoubt if arrived.has_probe() && row.status == Status::Unknown => {
+            Recalled::Doubtful(arrived.again(occurrence), Box::new(row))
+        }
+        Insight::InDoubt => {
+            arrived.entry().uncount(run);
+            Recalled::Answered(in_doubt(&row))
+        }
+    })
+}
+
+/// Records that the driver is told what became of a call, so that the next one like it is another one.
+pub(super) async fn hear(row: &CallRow, run: &RunState) -> Result<(), RunError> {
+    if row.settled_by.is_some() {
+        run.session.shared.parts.journal.hear(row.id()).await?;
     }
+    Ok(())
 }
 
 /// What a recorded call means for the same call now.
@@ -54,6 +77,8 @@ fn disposition(row: &CallRow, resume: Resume) -> Disposition {
             Disposition::Execute
         }
         (Status::Succeeded | Status::Failed, _) => Disposition::Answer,
+        // It comes again because it was told to.
+        (Status::Refused, _) if row.was_held_back() => Disposition::Execute,
         (Status::Refused, _) => match resume {
             Resume::Rejudge => Disposition::Execute,
             Resume::Continue | Resume::Replay => Disposition::Answer,

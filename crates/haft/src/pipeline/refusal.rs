@@ -21,6 +21,8 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// What the journal holds in place of the message.
     pub(super) recorded: Option<String>,
+    /// Whether the call counts as not made, because of what earlier calls did.
+    pub(super) is_held_back: bool,
 }
 
 impl Stop {
@@ -36,7 +38,17 @@ impl Stop {
         code: ErrorCode,
         message: String,
     ) -> Self {
-        Self::Refused(Box::new(Refusal { entry, accesses, code, message, recorded: None }))
+        let refusal =
+            Refusal { entry, accesses, code, message, recorded: None, is_held_back: false };
+        Self::Refused(Box::new(refusal))
+    }
+
+    /// Returns the refusal of a call that counts as not made, because of what earlier calls did.
+    pub(super) fn held_back(mut self) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.is_held_back = true;
+        }
+        self
     }
 
     /// Returns the refusal with what the journal holds in place of its message.

@@ -5,6 +5,7 @@ use haft_contract::{Body, Contract, Envelope, Excerpt, Metadata, Output, OutputL
 use haft_journal::{Intent, Status};
 use serde_json::{Value, json};
 
+use super::arrive::Entry;
 use super::execute::Executed;
 use super::watch::Watched;
 use crate::run::RunState;
@@ -15,6 +16,7 @@ pub(crate) const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// A call with its answer in the form that leaves.
 pub(super) struct Truncated {
+    entry: Entry,
     intent: Intent,
     status: Status,
     envelope: Envelope,
@@ -51,7 +53,7 @@ pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
             Envelope::Error { error_text, metadata }
         }
     };
-    Truncated { intent, status, envelope, recorded }
+    Truncated { entry: watched.into_entry(), intent, status, envelope, recorded }
 }
 
 /// Returns how many bytes of text an answer of this tool may have.
@@ -175,7 +177,7 @@ fn excerpt_data(excerpt: Excerpt) -> Cut {
 }
 
 impl Truncated {
-    pub(super) fn into_parts(self) -> (Intent, Status, Envelope, Option<String>) {
-        (self.intent, self.status, self.envelope, self.recorded)
+    pub(super) fn into_parts(self) -> (Entry, Intent, Status, Envelope, Option<String>) {
+        (self.entry, self.intent, self.status, self.envelope, self.recorded)
     }
 }

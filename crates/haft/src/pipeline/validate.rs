@@ -74,6 +74,11 @@ impl Valid {
         self.registered.contract()
     }
 
+    /// Says that the driver hears how a recorded call ended, or that it is executed again.
+    pub(super) fn heard(&mut self, seq: u32) {
+        self.entry.heard(seq);
+    }
+
     pub(super) fn entry(&self) -> &Entry {
         &self.entry
     }

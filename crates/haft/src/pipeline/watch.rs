@@ -6,6 +6,7 @@ use haft_contract::ErrorCode;
 use haft_policy::{Grant, HostScope};
 
 use super::approve::approve;
+use super::arrive::Entry;
 use super::capable::Capable;
 use super::panic::Contained;
 use super::permit::{self, Permitted};
@@ -104,6 +105,15 @@ pub(super) fn cancelled(capable: Capable) -> Stop {
 }
 
 impl Watched {
+    pub(super) fn into_entry(self) -> Entry {
+        self.capable.into_entry()
+    }
+
+    /// Says that the driver hears how a recorded call ended, or that it is executed again.
+    pub(super) fn heard(&mut self, seq: u32) {
+        self.capable.heard(seq);
+    }
+
     pub(super) fn capable(&self) -> &Capable {
         &self.capable
     }

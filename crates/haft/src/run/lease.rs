@@ -35,31 +35,39 @@ impl Attempts {
         shared: &Arc<Shared>,
         new_run: impl Fn() -> NewRun,
     ) -> Result<Lease, JournalError> {
-        let take = || async {
-            // While it is held nobody gives a run back, so the one taken here stays.
-            let _opening = shared.opening.lock().await;
-            let lease = take(shared, new_run()).await?;
-            let renewing =
-                tokio::spawn(renew(Arc::downgrade(shared), lease.clone())).abort_handle();
-            let journal = Arc::clone(&shared.parts.journal);
-            Ok(Held { lease, journal, shared: Arc::downgrade(shared), renewing })
-        };
-        self.held.get_or_try_init(take).await.map(|held| held.lease.clone())
+        if let Some(lease) = self.lease_held() {
+            return Ok(lease);
+        }
+        // While it is held nobody gives a run back, so the one taken here stays, and nobody takes it twice.
+        let _opening = shared.opening.lock().await;
+        if let Some(lease) = self.lease_held() {
+            return Ok(lease);
+        }
+        let lease = take(shared, new_run()).await?;
+        let renewing = tokio::spawn(renew(Arc::downgrade(shared), lease.clone())).abort_handle();
+        let journal = Arc::clone(&shared.parts.journal);
+        let shared = Arc::downgrade(shared);
+        self.hold(Held { lease: lease.clone(), journal, shared, renewing });
+        Ok(lease)
     }
 }
 
-/// Takes a run; from a process that is gone too, whose open calls are in doubt from then on.
+/// Takes a run; from a process that is gone too, whose open calls are in doubt from then on. One that is seen to live keeps
+/// it, however long it was not heard of: a machine that slept, or whose clock was set, has lost nothing.
 async fn take(shared: &Shared, run: NewRun) -> Result<Lease, JournalError> {
     let journal = &shared.parts.journal;
-    match journal.open_run(run.clone(), shared.claim()).await {
-        Err(JournalError::Held { holder })
-            if (shared.parts.is_gone)(&holder.owner) == Some(true) =>
-        {
-            recover::abandon(shared, *holder).await?;
-            journal.open_run(run, shared.claim()).await
-        }
-        answer => answer,
-    }
+    let holders = journal.holders().await?.into_iter();
+    let other = holders
+        .filter(|holder| holder.run == run.id && holder.owner.id != shared.parts.owner.id)
+        .find_map(|holder| (shared.parts.is_gone)(&holder.owner).map(|is_gone| (holder, is_gone)));
+    let left = match other {
+        Some((holder, true)) => journal.abandon(holder).await?,
+        Some((holder, false)) => return Err(JournalError::Held { holder: Box::new(holder) }),
+        None => Vec::new(),
+    };
+    let lease = journal.open_run(run, shared.claim()).await?;
+    recover::look_at_calls(shared, &left).await?;
+    Ok(lease)
 }
 
 /// Renews a lease until it is lost, or nobody is left to renew it for.
@@ -71,6 +79,7 @@ async fn renew(shared: Weak<Shared>, lease: Lease) {
             Ok(()) => {}
             Err(err @ JournalError::Fenced { .. }) => {
                 tracing::warn!(run = %lease.run, %err, "the run is somebody else's now");
+                shared.lose(&lease);
                 return;
             }
             // The time is not over yet, and the next try may fare better.
@@ -119,7 +128,7 @@ async fn give_back(journal: &dyn Journal, lease: Lease) {
 }
 
 impl Shared {
-    fn claim(&self) -> Claim {
+    pub(crate) fn claim(&self) -> Claim {
         Claim {
             owner: self.parts.owner.clone(),
             now_ms: self.parts.clock.now_ms(),
@@ -138,12 +147,24 @@ impl Shared {
         }
     }
 
+    /// Says that a run was taken away under this lease.
+    fn lose(&self, lease: &Lease) {
+        for (_, attempts) in self.live_attempts().iter().filter(|(run, _)| *run == lease.run) {
+            attempts.lose(lease.epoch);
+        }
+    }
+
+    /// Returns whether this process has a run.
+    pub(crate) fn holds(&self, run: &RunId) -> bool {
+        self.leases().iter().any(|lease| lease.run == *run)
+    }
+
     fn is_in_use(&self, run: &RunId) -> bool {
         self.live_attempts().iter().any(|(id, _)| id == run)
     }
 
     fn leases(&self) -> Vec<Lease> {
-        let held = |(_, attempts): (RunId, Arc<Attempts>)| attempts.held().cloned();
+        let held = |(_, attempts): (RunId, Arc<Attempts>)| attempts.lease_held();
         self.live_attempts().into_iter().filter_map(held).collect()
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use haft_contract::Scope;
+use haft_journal::limits::EARLIER_INPUT_CHARS;
 use haft_journal::{EarlierEffect, EarlierEffects, Journal, JournalError, Status};
 
 use crate::limits::WARNED_CALLS_MAX;
@@ -53,8 +54,10 @@ impl fmt::Display for RetryWarning {
             self.attempt, self.total
         )?;
         for call in &self.first {
-            let EarlierEffect { tool, attempt, seq, .. } = call;
-            writeln!(f, "- {tool}, attempt {attempt}, call {seq}: {}", happened(call))?;
+            let EarlierEffect { tool, attempt, seq, input, .. } = call;
+            let cut = if input.chars().count() < EARLIER_INPUT_CHARS { "" } else { "…" };
+            let happened = happened(call);
+            writeln!(f, "- {tool}, attempt {attempt}, call {seq}: {happened}: {input}{cut}")?;
         }
         let shown = u64::try_from(self.first.len()).unwrap_or(u64::MAX);
         if let Some(more) = self.total.checked_sub(shown).filter(|more| *more > 0) {

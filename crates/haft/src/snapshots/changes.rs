@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use haft_contract::CallId;
 use haft_sandbox::Root;
 use haft_snapshot::{
-    Change, Composed, Overwrite, RestoreError, Restored, Store, StoreError, Unified,
+    Change, Composed, LeftOutPath, Options, Overwrite, RestoreError, Restored, Store, StoreError,
+    Unified,
 };
 
 /// What one call, or several of a run, changed of one root.
@@ -42,6 +43,31 @@ impl RootChanges {
     /// Returns how the text of a path changed.
     pub fn unified(&self, change: &Change) -> Result<Unified, StoreError> {
         self.store.unified(change)
+    }
+
+    /// Returns options by which everything that undoing touches is recorded, but what others made larger than any file was
+    /// before: what was recorded once is recorded again, although it may be excluded or too large by now.
+    #[must_use]
+    pub fn widened(&self, options: &Options) -> Options {
+        let paths = u64::try_from(self.composed.paths().count()).unwrap_or(u64::MAX);
+        Options {
+            excluded: Vec::new(),
+            file_bytes_max: options.file_bytes_max.max(self.composed.largest_bytes()),
+            files_max: options.files_max.max(paths),
+            ignored_bytes_max: u64::MAX,
+            ignored_files_max: u64::MAX,
+            ..options.clone()
+        }
+    }
+
+    /// Returns what undoing would overwrite or remove now and cannot be recorded before with these options: it would be lost
+    /// for good.
+    pub fn unrecorded(
+        &self,
+        overwrite: Overwrite,
+        options: &Options,
+    ) -> Result<Vec<LeftOutPath>, RestoreError> {
+        self.store.unrecorded(&self.root, &self.composed, overwrite, options)
     }
 
     /// Returns what undoing would do now, or every path that is in its way.

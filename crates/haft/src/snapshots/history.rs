@@ -1,15 +1,19 @@
 //! What was recorded around effects, found again by call or run, also by another process than the one that made the call;
 //! and the removal of what belongs to no call any more.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::{CallId, Effect, RunId};
-use haft_journal::{CallQuery, CallRow, Journal, JournalError, RunQuery, SnapshotNote, Status};
+use haft_journal::{
+    CallOrder, CallQuery, CallRow, Journal, JournalError, RunQuery, SnapshotNote, Status,
+};
 use haft_sandbox::{Root, RootError};
 use haft_snapshot::{Changed, Lasting, Options, RecordError, Store, StoreError, TreeId};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::changes::RootChanges;
 use super::place::{blocking, store_directory};
@@ -26,7 +30,8 @@ pub enum Selection {
 }
 
 impl Selection {
-    fn run(&self) -> &RunId {
+    /// Returns the run that they belong to.
+    pub fn run(&self) -> &RunId {
         match self {
             Selection::Call(call) | Selection::After(call) => &call.scope.run,
             Selection::Run(run) => run,
@@ -62,6 +67,17 @@ pub enum HistoryError {
         root: PathBuf,
         /// What is wrong with it.
         source: RootError,
+    },
+    /// The root is another directory than the one that was recorded.
+    #[error(
+        "root {} is now {}, reached by a link: move it back, because what was recorded is about this place",
+        .root.display(), .now.display()
+    )]
+    Moved {
+        /// The root.
+        root: PathBuf,
+        /// Where it leads to.
+        now: PathBuf,
     },
     /// There is no store for the root.
     #[error("the snapshots of root {} are not here: they are where the calls were made", .0.display())]
@@ -107,6 +123,7 @@ pub struct SnapshotHistory {
     directory: PathBuf,
     journal: Arc<dyn Journal>,
     options: Options,
+    hidden: Vec<PathBuf>,
 }
 
 impl SnapshotHistory {
@@ -116,7 +133,16 @@ impl SnapshotHistory {
             directory: directory.to_path_buf(),
             journal,
             options: Options { lasting: Lasting::Later, ..options.clone() },
+            hidden: Vec::new(),
         }
+    }
+
+    /// Never looks at these absolute paths and what is beneath them, nor brings anything there back. They are what
+    /// [`Sandbox::hidden`](crate::Sandbox::hidden) names.
+    #[must_use]
+    pub fn hiding(mut self, places: &[PathBuf]) -> Self {
+        self.hidden = places.to_vec();
+        self
     }
 
     /// Returns what the calls changed, for each root of which something was recorded.
@@ -139,7 +165,45 @@ impl SnapshotHistory {
             let read = move || Ok(history.read(PathBuf::from(root), notes));
             changes.push(blocking(read).await.map_err(HistoryError::Interrupted)??);
         }
-        Ok(changes)
+        match of {
+            // Of a call that lacks a look everywhere it is not known what it changed, which is not nothing.
+            Selection::Call(call) if changes.iter().all(|root| root.calls.is_empty()) => {
+                Err(HistoryError::NotRecorded { call: call.clone(), why: told(&changes) })
+            }
+            Selection::Call(_) | Selection::After(_) | Selection::Run(_) => Ok(changes),
+        }
+    }
+
+    /// Returns those of several calls that may have changed files and of which nothing was recorded, each with the reason as
+    /// far as it is known. One call of which nothing was recorded is an error of [`changes`](Self::changes) instead.
+    pub async fn unrecorded(&self, of: &Selection) -> Result<Vec<(CallId, String)>, HistoryError> {
+        let after = match of {
+            Selection::Call(_) => return Ok(Vec::new()),
+            Selection::After(call) => Some(self.row(call).await?),
+            Selection::Run(_) => None,
+        };
+        let noted: HashSet<CallId> = self
+            .journal
+            .snapshots(of.run(), None)
+            .await?
+            .into_iter()
+            .map(|note| note.call)
+            .collect();
+        let mut query =
+            CallQuery { order: CallOrder::Change, ..CallQuery::of_run(of.run().clone()) };
+        let mut unrecorded = Vec::new();
+        loop {
+            let rows = self.journal.calls(query.clone()).await?;
+            let Some(last) = rows.last() else { return Ok(unrecorded) };
+            query.after_change = Some(last.change);
+            let is_meant = |row: &&CallRow| {
+                may_have_changed(row)
+                    && !noted.contains(&row.id())
+                    && after.as_ref().is_none_or(|after| is_later(row, after))
+            };
+            let found = rows.iter().filter(is_meant);
+            unrecorded.extend(found.map(|row| (row.id(), why_nothing(row))));
+        }
     }
 
     /// Removes what belongs to no call of the journal any more. What somebody uses at the moment is left for another time.
@@ -178,16 +242,33 @@ impl SnapshotHistory {
                 let row = self.row(call).await?;
                 let mut notes = self.journal.snapshots(of.run(), None).await?;
                 let last = notes.iter().rposition(|note| note.call == *call);
-                // A call of which nothing was recorded is placed among the others by the time.
-                let since_ms = row.finished_at_ms.unwrap_or(row.started_at_ms);
-                let is_later = |note: &SnapshotNote| note.taken_at_ms >= since_ms;
-                let first = match last {
-                    Some(last) => last + 1,
-                    None => notes.iter().position(is_later).unwrap_or(notes.len()),
-                };
-                Ok(notes.split_off(first))
+                match last {
+                    Some(last) => Ok(notes.split_off(last + 1)),
+                    None => self.later(notes, &row).await,
+                }
             }
         }
+    }
+
+    /// Returns the notes about calls that came after one of which nothing was noted.
+    async fn later(
+        &self,
+        notes: Vec<SnapshotNote>,
+        than: &CallRow,
+    ) -> Result<Vec<SnapshotNote>, HistoryError> {
+        let mut later = Vec::new();
+        for note in notes {
+            // Mostly all calls of a run are of one attempt, whose numbers say enough.
+            let is_later = if note.call.scope == than.scope {
+                note.call.seq > than.seq
+            } else {
+                came_later(&self.row(&note.call).await?, than)
+            };
+            if is_later {
+                later.push(note);
+            }
+        }
+        Ok(later)
     }
 
     async fn row(&self, call: &CallId) -> Result<CallRow, HistoryError> {
@@ -201,8 +282,12 @@ impl SnapshotHistory {
         if !directory.is_dir() {
             return Err(HistoryError::NoStore(root));
         }
-        let opened = Root::open(&root).map_err(|source| HistoryError::Root { root, source })?;
-        let store = Store::open(&directory)?;
+        let opened = Root::open(&root)
+            .map_err(|source| HistoryError::Root { root: root.clone(), source })?;
+        if opened.path() != root {
+            return Err(HistoryError::Moved { root, now: opened.path().to_path_buf() });
+        }
+        let store = Store::open(&directory)?.hiding(self.hidden.iter().cloned());
         let (mut calls, mut remarks, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
         let mut ends_now = false;
         let last = notes.len().saturating_sub(1);
@@ -270,22 +355,63 @@ fn tree(note: &SnapshotNote, name: &Option<String>) -> Result<Option<TreeId>, Hi
     parsed.map_err(|err| HistoryError::Name { call: note.call.clone(), reason: err.to_string() })
 }
 
+/// Puts together what was noted while looks failed.
+fn told(changes: &[RootChanges]) -> String {
+    let remarks = changes.iter().flat_map(|root| &root.remarks);
+    remarks.map(|(_, remark)| remark.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// Tells whether a call of a run came after another one of it.
+fn is_later(call: &CallRow, than: &CallRow) -> bool {
+    if call.scope == than.scope { call.seq > than.seq } else { came_later(call, than) }
+}
+
+/// Tells whether a call of a run came after one of another of its attempts, by the order of the journal: clocks are set
+/// back, and count no finer than some calls follow each other.
+fn came_later(call: &CallRow, than: &CallRow) -> bool {
+    let is_settled = |row: &CallRow| row.settled_by.is_some();
+    match call.epoch.cmp(&than.epoch) {
+        // No two processes have a run at the same time.
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        // Settling a call later gave it another place in the order.
+        Ordering::Equal if is_settled(call) || is_settled(than) => {
+            call.started_at_ms > than.started_at_ms
+        }
+        Ordering::Equal => call.change > than.change,
+    }
+}
+
+/// Tells whether a call was begun that may change files.
+fn may_have_changed(row: &CallRow) -> bool {
+    row.status != Status::Refused && row.effect != Effect::Read && changes_files(row)
+}
+
+/// Tells whether a call was to write files or to run a command.
+fn changes_files(row: &CallRow) -> bool {
+    // Accesses that cannot be read say nothing: the row was written by another hand.
+    let accesses: Vec<Value> = serde_json::from_str(&row.accesses).unwrap_or_default();
+    accesses.iter().any(|access| {
+        let capability = access.get("capability").and_then(Value::as_str);
+        matches!(capability, Some("fs.write" | "shell.run"))
+    })
+}
+
 /// Says why nothing was recorded around a call, as far as its row tells.
 fn why_nothing(row: &CallRow) -> String {
-    let touches =
-        |capability: &str| row.accesses.contains(&format!("\"capability\":\"{capability}\""));
     let why = match row.status {
         Status::Refused => "it was not executed",
         Status::Intended => "it is not over",
         Status::Unknown | Status::Succeeded | Status::Failed if row.effect == Effect::Read => {
             "it only read"
         }
-        Status::Unknown | Status::Succeeded | Status::Failed
-            if touches("fs.write") || touches("shell.run") =>
-        {
+        Status::Unknown | Status::Succeeded | Status::Failed if changes_files(row) => {
             "snapshots were off, or haft died before it could record what it did"
         }
         Status::Unknown | Status::Succeeded | Status::Failed => "it was to change no files",
     };
     why.to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,12 +20,13 @@ pub(super) fn store_directory(directory: &Path, root: &str) -> PathBuf {
     directory.join(sha256_hex(root.as_bytes()))
 }
 
-/// Opens a store, and makes its directory and those above it for their owner alone if they are not there.
-fn open_store(directory: &Path) -> Result<Store, StoreError> {
+/// Opens a store that looks at no hidden place, and makes its directory and those above it for their owner alone if they
+/// are not there.
+fn open_store(directory: &Path, hidden: &[PathBuf]) -> Result<Store, StoreError> {
     let mut builder = DirBuilder::new();
     // What is wrong with a directory that cannot be made, the store says as well.
     let _ = builder.recursive(true).mode(0o700).create(directory);
-    Store::open(directory)
+    Ok(Store::open(directory)?.hiding(hidden.to_vec()))
 }
 
 /// What of a root a call may change.
@@ -33,6 +34,8 @@ fn open_store(directory: &Path) -> Result<Store, StoreError> {
 pub(super) enum Reach {
     /// These paths beneath it, each with what is beneath them.
     Paths(Vec<PathBuf>),
+    /// These paths alone.
+    Exactly(Vec<PathBuf>),
     Everything,
 }
 
@@ -41,7 +44,10 @@ impl Reach {
     pub(super) fn touches(&self, other: &Reach) -> bool {
         match (self, other) {
             (Reach::Everything, _) | (_, Reach::Everything) => true,
-            (Reach::Paths(ours), Reach::Paths(theirs)) => ours.iter().any(|ours| {
+            (
+                Reach::Paths(ours) | Reach::Exactly(ours),
+                Reach::Paths(theirs) | Reach::Exactly(theirs),
+            ) => ours.iter().any(|ours| {
                 theirs.iter().any(|theirs| ours.starts_with(theirs) || theirs.starts_with(ours))
             }),
         }
@@ -60,6 +66,7 @@ pub(super) struct Place {
     root: Root,
     directory: PathBuf,
     options: Options,
+    hidden: Vec<PathBuf>,
     store: OnceLock<Store>,
     /// How many looks at everything were begun.
     begun: AtomicU64,
@@ -84,11 +91,22 @@ impl Place {
             directory: store_directory(directory, &root.path().to_string_lossy()),
             // Syncing while a call waits would cost most of what its snapshots cost.
             options: Options { lasting: Lasting::Later, ..options.clone() },
+            hidden: Vec::new(),
             store: OnceLock::new(),
             begun: AtomicU64::new(0),
             last: Arc::default(),
             given_up: OnceLock::new(),
             is_sync_due: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the place as it begins, which never looks at these absolute paths.
+    pub(super) fn hiding(&self, hidden: &[PathBuf]) -> Self {
+        let Self { root, directory, options, .. } = self;
+        Self {
+            hidden: hidden.to_vec(),
+            directory: directory.clone(),
+            ..Self::new(root, directory, options)
         }
     }
 
@@ -101,17 +119,29 @@ impl Place {
         let look = match reach {
             Reach::Everything => self.look_at_everything().await,
             Reach::Paths(paths) => {
-                let (place, paths) = (Arc::clone(self), paths.clone());
-                let look = blocking(move || {
-                    let hold = place.hold()?;
-                    let tree = place.record(Changed::Only { paths: &paths });
-                    Ok(Look { tree: tree.map_err(|err| err.to_string())?, _hold: hold })
-                });
-                look.await
+                let paths = paths.clone();
+                self.look_at(move |place| place.record(Changed::Only { paths: &paths })).await
+            }
+            Reach::Exactly(paths) => {
+                let paths = paths.clone();
+                self.look_at(move |place| place.record(Changed::Exactly { paths: &paths })).await
             }
         };
         self.sync_soon();
         look
+    }
+
+    async fn look_at(
+        self: &Arc<Self>,
+        record: impl FnOnce(&Place) -> Result<TreeId, RecordError> + Send + 'static,
+    ) -> Result<Look, String> {
+        let place = Arc::clone(self);
+        let look = blocking(move || {
+            let hold = place.hold()?;
+            let tree = record(&place).map_err(|err| err.to_string())?;
+            Ok(Look { tree, _hold: hold })
+        });
+        look.await
     }
 
     async fn look_at_everything(self: &Arc<Self>) -> Result<Look, String> {
@@ -158,7 +188,7 @@ impl Place {
         if let Some(store) = self.store.get() {
             return Ok(store);
         }
-        let store = open_store(&self.directory)?;
+        let store = open_store(&self.directory, &self.hidden)?;
         Ok(self.store.get_or_init(|| store))
     }
 

@@ -26,7 +26,7 @@ pub struct WorkspaceSnapshots {
     places: Vec<Arc<Place>>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    /// Absolute paths that every effect is taken to change.
+    /// Absolute paths that every effect is taken to change, each by itself.
     included: Vec<PathBuf>,
     // Written by each call when it begins and when it ends, to find out which ones run at the same time.
     active: Mutex<HashMap<CallId, Active>>,
@@ -77,22 +77,47 @@ impl WorkspaceSnapshots {
         }
     }
 
-    /// Records these absolute paths with every effect, whatever the calls declare.
+    /// Never looks at these absolute paths and what is beneath them: what no call reads, no record of one has to hold. They
+    /// are what [`Sandbox::hidden`](crate::Sandbox::hidden) names.
+    #[must_use]
+    pub fn hiding(mut self, places: &[PathBuf]) -> Self {
+        self.places = self.places.iter().map(|place| Arc::new(place.hiding(places))).collect();
+        self
+    }
+
+    /// Records these absolute paths with every effect, whatever the calls declare; not what is beneath them.
     #[must_use]
     pub fn including(mut self, paths: Vec<PathBuf>) -> Self {
         self.included = paths;
         self
     }
 
+    /// Tells whether everything that the call, which is having its effect, may change was looked at before. Whoever is about
+    /// to overwrite what nobody else has can ask.
+    pub fn has_seen(&self, call: &CallId) -> bool {
+        let is_seen = |scene: &Scene| matches!(scene.before, Some(Ok(_)));
+        self.active().get(call).is_some_and(|active| active.scenes.iter().all(is_seen))
+    }
+
     /// Returns what the call may change of each root, as far as it may change any of it.
     fn reaches(&self, effect: &EffectAhead) -> Vec<(Arc<Place>, Reach)> {
         let reach = |place: &Arc<Place>| {
-            let writes = effect.writes.iter().chain(&self.included);
-            let beneath = writes.filter_map(|path| path.strip_prefix(place.root()).ok());
-            let paths: Vec<PathBuf> = beneath.map(Path::to_path_buf).collect();
-            let is_whole = effect.runs_commands || paths.iter().any(|path| *path == *"");
-            let reach = if is_whole { Reach::Everything } else { Reach::Paths(paths) };
-            (reach != Reach::Paths(Vec::new())).then(|| (Arc::clone(place), reach))
+            let beneath = |paths: &[PathBuf]| -> Vec<PathBuf> {
+                let beneath = paths.iter().filter_map(|path| path.strip_prefix(place.root()).ok());
+                beneath.map(Path::to_path_buf).collect()
+            };
+            let (mut writes, included) = (beneath(&effect.writes), beneath(&self.included));
+            let is_whole = effect.runs_commands || writes.iter().any(|path| *path == *"");
+            let reach = match (writes.is_empty(), included.is_empty()) {
+                _ if is_whole => Reach::Everything,
+                (true, true) => return None,
+                (true, false) => Reach::Exactly(included),
+                (false, _) => {
+                    writes.extend(included);
+                    Reach::Paths(writes)
+                }
+            };
+            Some((Arc::clone(place), reach))
         };
         self.places.iter().filter_map(reach).collect()
     }
@@ -127,12 +152,14 @@ impl WorkspaceSnapshots {
         }
         self.enter(&effect.call_id, &reaches);
         for (index, (place, reach)) in reaches.iter().enumerate() {
-            let look = place.look(reach).await;
-            if let (Reach::Everything, Ok(look)) = (reach, &look) {
+            let mut look = place.look(reach).await;
+            if *reach == Reach::Everything
+                && let Ok(seen) = look
+            {
                 // Commands take long and are killed; what they did until then can be found with this.
                 let mut note = self.note(&effect.call_id, place, NOT_OVER.to_owned());
-                note.before = Some(look.tree.to_string());
-                self.journal.note_snapshot(note).await.map_err(failed)?;
+                note.before = Some(seen.tree.to_string());
+                look = Ok(self.record(note, seen).await?);
             }
             if let Some(active) = self.active().get_mut(&effect.call_id)
                 && let Some(scene) = active.scenes.get_mut(index)
@@ -172,9 +199,25 @@ impl WorkspaceSnapshots {
                 note: (!remarks.is_empty()).then(|| remarks.join("; ")),
                 ..self.note(call, &scene.place, String::new())
             };
-            self.journal.note_snapshot(note).await.map_err(failed)?;
+            drop(self.record(note, (before, after)).await?);
         }
         Ok(())
+    }
+
+    /// Records a note, and gives back the looks that it is about. Until it is recorded or refused nothing is pruned of what
+    /// they saw, also when nobody waits for the answer any more: the note may be on its way all the same.
+    async fn record<L: Send + 'static>(
+        &self,
+        note: SnapshotNote,
+        looks: L,
+    ) -> Result<L, SnapshotError> {
+        let journal = Arc::clone(&self.journal);
+        // Whoever waits for this may give up; the task ends with the journal's answer.
+        let recording = tokio::spawn(async move {
+            journal.note_snapshot(note).await.map_err(failed)?;
+            Ok(looks)
+        });
+        recording.await.unwrap_or_else(|err| Err(SnapshotError::new(err.to_string())))
     }
 
     fn note(&self, call: &CallId, place: &Place, note: String) -> SnapshotNote {

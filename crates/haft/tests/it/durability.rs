@@ -17,15 +17,15 @@ use crate::stage::{Counter, Setting, Stage, Text};
 
 /// A world that outlives processes: a journal, a workspace, and a count of what happened.
 #[derive(Clone)]
-struct World {
-    journal: Arc<FaultyJournal>,
-    directory: Arc<tempfile::TempDir>,
-    orders: Counter,
-    reads: Counter,
+pub(crate) struct World {
+    pub(crate) journal: Arc<FaultyJournal>,
+    pub(crate) directory: Arc<tempfile::TempDir>,
+    pub(crate) orders: Counter,
+    pub(crate) reads: Counter,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             journal: Arc::default(),
             directory: Arc::new(tempfile::tempdir().unwrap()),
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    fn setting(&self, owner: &'static str) -> Setting {
+    pub(crate) fn setting(&self, owner: &'static str) -> Setting {
         let reads = self.reads.clone();
         let looks = Tool::new("looks").execute(move |args: Text| {
             reads.add();
@@ -45,6 +45,7 @@ impl World {
             .effect(Effect::Once)
             .requires(changes_files())
             .digested(&["text"])
+            .only_changes_files()
             .accesses(|_: &Text| vec![Access::write("a.txt"), Access::write("b.txt")])
             .execute_blocking(save);
         Setting {
@@ -56,12 +57,12 @@ impl World {
         }
     }
 
-    async fn process(&self, owner: &'static str) -> Stage {
+    pub(crate) async fn process(&self, owner: &'static str) -> Stage {
         Stage::new(self.setting(owner)).await
     }
 
     /// Has a process make calls of which the last one is never recorded as ended.
-    async fn die_in(&self, calls: &[(&str, Value)], step: Step) {
+    pub(crate) async fn die_in(&self, calls: &[(&str, Value)], step: Step) {
         let stage = self.process("dead").await;
         let (last, first) = calls.split_last().unwrap();
         for (tool, input) in first {
@@ -71,20 +72,20 @@ impl World {
         let died = stage.run.call(Call::new(last.0, last.1.clone())).await;
         self.journal.mend();
         if step == Step::Settle {
-            assert!(matches!(died, Err(RunError::Journal(_))), "{died:?}");
+            assert!(matches!(died, Err(RunError::Unrecorded { .. })), "{died:?}");
         }
     }
 
-    fn resume(&self, stage: &Stage, resume: Resume) -> Run {
+    pub(crate) fn resume(&self, stage: &Stage, resume: Resume) -> Run {
         stage.session.resume(RunId::parse("r1").unwrap(), resume)
     }
 
-    fn file(&self, name: &str) -> Option<String> {
+    pub(crate) fn file(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.directory.path().join("root").join(name)).ok()
     }
 }
 
-fn changes_files() -> RequirementSet {
+pub(crate) fn changes_files() -> RequirementSet {
     let mut requires = RequirementSet::default();
     requires.fs.write.push("{workspace}/**".to_owned());
     requires.fs.read.push("{workspace}/**".to_owned());
@@ -111,16 +112,16 @@ fn save(input: Text, cx: &Cx) -> Result<&'static str, ToolError> {
     Ok("saved")
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({ "text": text })
 }
 
-async fn answer(run: &Run, tool: &str, input: Value) -> String {
+pub(crate) async fn answer(run: &Run, tool: &str, input: Value) -> String {
     line(&run.call(Call::new(tool, input)).await)
 }
 
 /// One line of what matters: the answer, and how it came about.
-fn line(result: &Result<Envelope, RunError>) -> String {
+pub(crate) fn line(result: &Result<Envelope, RunError>) -> String {
     let envelope = match result {
         Ok(envelope) => envelope,
         Err(err) => return format!("Err: {err}"),
@@ -132,7 +133,7 @@ fn line(result: &Result<Envelope, RunError>) -> String {
     format!("{}{code}{replayed} [{call}]", envelope.text())
 }
 
-fn check(lines: &[String], expect: Expect) {
+pub(crate) fn check(lines: &[String], expect: Expect) {
     expect.assert_eq(&lines.join("\n"));
 }
 
@@ -345,7 +346,7 @@ async fn a_retry_is_warned_and_keeps_its_keys() {
     let warning = stage.run.retry_warning(&place).await.unwrap().unwrap();
     expect![[r#"
         This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-        - order, attempt 1, call 1: succeeded
+        - order, attempt 1, call 1: succeeded: {"text":"milk"}
         Look whether they happened before you repeat one. A repeated call has the same idempotency key as before."#]].assert_eq(&warning.to_string());
     assert!(stage.run.retry_warning(&Place::default()).await.unwrap().is_none());
     let envelope = stage.run.call(retried("looks")).await.unwrap();
@@ -376,8 +377,8 @@ async fn repeats_are_refused_or_recalled_where_that_is_wanted() {
         (
             OnRepeat::Refuse,
             expect![[r#"
-        order was called with this very input in attempt 1 (call r1/main/0/1/1) and succeeded; it is not repeated (on_repeat = "refuse") IN_DOUBT [r1/main/0/2/1]
-        ordered tea as haft_10d5 [r1/main/0/2/2]"#]],
+                order was called with this very input in attempt 1 (call r1/main/0/1/1) and succeeded; it is not repeated (on_repeat = "refuse") PERMISSION_DENIED [r1/main/0/2/1]
+                ordered tea as haft_10d5 [r1/main/0/2/2]"#]],
         ),
         (
             OnRepeat::Recall,
@@ -479,4 +480,34 @@ async fn a_process_that_was_not_heard_of_keeps_its_runs_if_it_is_seen_to_live() 
     world.process("second").await.runtime.recover().await.unwrap();
     let holders = world.journal.holders().await.unwrap();
     assert_eq!(holders.iter().map(|holder| holder.run.as_str()).collect::<Vec<_>>(), ["alive"]);
+}
+
+/// A change of files that was complete when its process died, in a run that somebody took who died before they looked.
+async fn unseen() -> World {
+    let world = World::new();
+    world.die_in(&[("save", text("new"))], Step::Settle).await;
+    let holder = world.journal.holders().await.unwrap().remove(0);
+    world.journal.abandon(holder).await.unwrap();
+    world
+}
+
+#[tokio::test]
+async fn what_nobody_looked_at_is_looked_at_among_the_latest_or_with_its_run() {
+    // It is the last one that is looked at, and one beyond it.
+    for (later, is_found) in [(63, true), (64, false)] {
+        let world = unseen().await;
+        let other = world.process("other").await;
+        let run = other.session.run(RunId::parse("r2").unwrap());
+        for _ in 0..later {
+            run.call(Call::new("looks", text("shelf"))).await.unwrap();
+        }
+        let stage = world.process("next").await;
+        let recovered = stage.runtime.recover().await.unwrap();
+        assert_eq!(recovered.settled.len(), usize::from(is_found), "{later}: {recovered:?}");
+        assert_eq!(recovered.in_doubt, []);
+        let replay = world.resume(&stage, Resume::Replay);
+        let answered = answer(&replay, "save", text("new")).await;
+        assert_eq!(answered, "saved replayed [r1/main/0/1/1]", "{later}");
+        assert_eq!(world.file("b.txt").unwrap(), "new in b.txt");
+    }
 }

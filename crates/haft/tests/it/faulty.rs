@@ -117,6 +117,10 @@ impl Journal for FaultyJournal {
         self.inner.resolve(settlement)
     }
 
+    fn hear(&self, call: CallId) -> Answer<'_, ()> {
+        self.inner.hear(call)
+    }
+
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
         self.inner.note_snapshot(note)
     }

@@ -7,10 +7,20 @@ mod durability;
 mod execution;
 mod faulty;
 mod journal;
+mod locked;
+#[path = "../../../haft-journal/tests/it/postgres_proxy.rs"]
+mod postgres_proxy;
+#[path = "../../../haft-journal/tests/it/postgres_server.rs"]
+#[expect(dead_code, reason = "the tests of the journal itself use more of it")]
+mod postgres_server;
+mod processes;
 mod protected;
 mod refusals;
+mod server;
 mod simulation;
+mod small_disk;
 mod snapshots;
 mod stage;
 mod truncation;
+mod unheard;
 mod watchdogs;

@@ -125,7 +125,13 @@ impl History {
         }
         key.release();
         let answer = call.await.map_err(|err| err.to_string())?;
-        let is_fenced = matches!(answer, Some(Err(RunError::Journal(JournalError::Fenced { .. }))));
+        let is_fenced = match &answer {
+            Some(Err(RunError::Journal(err))) => matches!(err, JournalError::Fenced { .. }),
+            Some(Err(RunError::Unrecorded { source, .. })) => {
+                matches!(**source, JournalError::Fenced { .. })
+            }
+            _ => false,
+        };
         // Whoever took the run may have died in it, too, or been turned away for good.
         let has_died = answer.is_none();
         if !has_died && is_fenced == was_held {
@@ -195,7 +201,7 @@ impl History {
         self.world.settle(row.id(), verdict, json!("settled")).await
     }
 
-    /// An attempt is warned exactly if an earlier one called a `once` tool.
+    /// An attempt is warned exactly if an earlier one called a `once` tool and that may have happened.
     async fn check_warning(
         &self,
         process: &Process,
@@ -208,6 +214,7 @@ impl History {
             row.scope.run == self.run_id(run)
                 && row.scope.attempt < place.attempt
                 && row.effect == haft_contract::Effect::Once
+                && row.verdict != Some(Verdict::NotHappened)
         };
         let rows = self.rows().await?;
         let expected = rows.iter().filter(earlier).count();

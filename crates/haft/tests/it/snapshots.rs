@@ -1,6 +1,9 @@
 //! What effects change is recorded, shown and undone, by real calls on a real workspace; and whatever goes wrong with that
 //! leaves the calls as they are.
 
+mod late;
+mod order;
+
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -30,6 +33,7 @@ struct Place {
     directory: Arc<tempfile::TempDir>,
     journal: Arc<dyn Journal>,
     options: Options,
+    hidden: Vec<PathBuf>,
 }
 
 /// How calls that meet each other are told to.
@@ -41,13 +45,20 @@ impl Place {
     }
 
     async fn with(options: Options, journal: Arc<dyn Journal>) -> Self {
+        Self::hiding(&[], options, journal).await
+    }
+
+    /// A workspace of which nothing is recorded at these paths.
+    async fn hiding(hidden: &[&str], options: Options, journal: Arc<dyn Journal>) -> Self {
         let directory = Arc::new(tempfile::tempdir().unwrap());
         let root = directory.path().join("root");
         fs::create_dir(&root).unwrap();
         let roots = Roots::open(&root, &[]).unwrap();
         let stores = directory.path().join("stores");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let hook = WorkspaceSnapshots::new(&stores, &roots, Arc::clone(&journal), clock, &options);
+        let hidden: Vec<PathBuf> = hidden.iter().map(|path| root.join(path)).collect();
+        let hook = WorkspaceSnapshots::new(&stores, &roots, Arc::clone(&journal), clock, &options)
+            .hiding(&hidden);
         let stage = Stage::new(Setting {
             tools: tools(&root, &Arc::new(Barrier::new(2))),
             journal: Arc::clone(&journal),
@@ -56,7 +67,7 @@ impl Place {
             ..Setting::default()
         })
         .await;
-        Self { stage, directory, journal, options }
+        Self { stage, directory, journal, options, hidden }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -77,7 +88,20 @@ impl Place {
 
     fn history(&self) -> SnapshotHistory {
         let stores = self.directory.path().join("stores");
-        SnapshotHistory::new(&stores, Arc::clone(&self.journal), &self.options)
+        SnapshotHistory::new(&stores, Arc::clone(&self.journal), &self.options).hiding(&self.hidden)
+    }
+
+    /// Whether any file of the stores holds these bytes.
+    fn is_stored(&self, bytes: &[u8]) -> bool {
+        let mut pending = vec![self.directory.path().join("stores")];
+        while let Some(path) = pending.pop() {
+            if path.is_dir() {
+                pending.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if fs::read(path).unwrap().windows(bytes.len()).any(|found| found == bytes) {
+                return true;
+            }
+        }
+        false
     }
 
     async fn changes(&self, of: &Selection) -> RootChanges {
@@ -393,6 +417,79 @@ async fn excluded_and_large_ignored_files_are_left_alone() {
     let undone = changes.undo(Overwrite::Refuse).unwrap();
     assert_eq!(undone.left_alone.len(), 1);
     assert_eq!(fs::read_to_string(place.at("private")).unwrap(), "private secret");
+}
+
+#[tokio::test]
+async fn what_is_hidden_from_calls_is_neither_stored_nor_undone() {
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let hidden = ["secret", "log/j"];
+    let place = Place::hiding(&hidden, Options::default(), Arc::clone(&journal)).await;
+    for path in ["secret/key", "log/j", "log/plain"] {
+        place.write(path, &format!("of {path}"));
+    }
+    let call = place.call("command", "a 1").await;
+    assert!(place.is_stored(b"of log/plain"));
+    assert!(!place.is_stored(b"of secret/key") && !place.is_stored(b"of log/j"));
+    // As if nobody had seen the end, so that everything that changed since would be undone.
+    let mut note = place.notes().await.remove(0);
+    note.after = None;
+    journal.note_snapshot(note).await.unwrap();
+    for path in ["secret/key", "log/j", "log/plain"] {
+        place.write(path, "changed");
+    }
+    place.changes(&Selection::Call(call)).await.undo(Overwrite::Force).unwrap();
+    let text = |path| fs::read_to_string(place.at(path)).unwrap();
+    assert_eq!(
+        ["secret/key", "log/j", "log/plain"].map(text),
+        ["changed", "changed", "of log/plain"]
+    );
+    assert!(!place.at("a").exists());
+}
+
+#[tokio::test]
+async fn a_hook_knows_what_it_has_seen_before_an_effect() {
+    let place = Place::new().await;
+    let call = place.call("order", "x").await;
+    let roots = Roots::open(&place.at(""), &[]).unwrap();
+    let check = async |stores: &str, is_seen: bool| {
+        let (stores, clock) = (place.directory.path().join(stores), Arc::new(SystemClock));
+        let journal = Arc::clone(&place.journal);
+        let hook = WorkspaceSnapshots::new(&stores, &roots, journal, clock, &place.options)
+            .including(vec![place.at("a")]);
+        assert!(!hook.has_seen(&call));
+        let effect = EffectAhead {
+            tool: "undo".to_owned(),
+            call_id: call.clone(),
+            writes: Vec::new(),
+            runs_commands: false,
+        };
+        hook.before_effect(&effect).await.unwrap();
+        assert_eq!(hook.has_seen(&call), is_seen);
+        hook.durability_snapshot("undo", &call).await.unwrap();
+        assert!(!hook.has_seen(&call));
+    };
+    check("stores", true).await;
+    fs::write(place.directory.path().join("file"), "not a directory").unwrap();
+    check("file", false).await;
+}
+
+#[tokio::test]
+async fn whatever_was_recorded_once_is_recorded_when_it_is_undone() {
+    let mut place = Place::new().await;
+    place.write("large", "as it was");
+    let call = place.call("command", "large much larger").await;
+    place.options =
+        Options { file_bytes_max: 4, excluded: vec!["large".into()], ..Options::default() };
+    let changes = place.changes(&Selection::Call(call)).await;
+    let lost = |options: &Options| {
+        let lost = changes.unrecorded(Overwrite::Force, options).unwrap();
+        lost.into_iter().map(|lost| lost.path).collect::<Vec<_>>()
+    };
+    let widened = changes.widened(&place.options);
+    assert_eq!(lost(&place.options), [PathBuf::from("large")]);
+    assert!(lost(&widened).is_empty());
+    place.write("large", "larger than any state that was recorded");
+    assert_eq!(lost(&widened), [PathBuf::from("large")]);
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use haft::{
-    Asker, Call, Clock, Headless, Limits, OnRepeat, ProjectRules, Registry, Roots, Run, Runtime,
-    RuntimeParts, Session, SessionOptions, Snapshots, Watchdog,
+    Asker, Call, Clock, Headless, IsGone, Limits, OnRepeat, ProjectRules, Registry, Roots, Run,
+    Runtime, RuntimeParts, Session, SessionOptions, Snapshots, Watchdog,
 };
 use haft_contract::{Envelope, RequirementSet, RunId, Tool, Variables};
 use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal, Owner};
@@ -51,8 +51,12 @@ pub(crate) struct Setting {
     pub(crate) on_repeat: OnRepeat,
     /// Where the workspace and the sidecars are; a new place unless given.
     pub(crate) directory: Option<Arc<tempfile::TempDir>>,
+    /// The workspace, if it is elsewhere.
+    pub(crate) root: Option<PathBuf>,
     pub(crate) owner: &'static str,
     pub(crate) holds_repeats_back: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) is_gone: Arc<IsGone>,
 }
 
 impl Default for Setting {
@@ -70,8 +74,17 @@ impl Default for Setting {
             snapshots: None,
             on_repeat: OnRepeat::default(),
             directory: None,
+            root: None,
             owner: "first",
             holds_repeats_back: false,
+            clock: Arc::new(StoppedClock(0)),
+            // Only processes that are called so are known to be gone.
+            // One more is known to live; of the others nobody knows.
+            is_gone: Arc::new(|owner: &Owner| match owner.id.as_str() {
+                id if id.starts_with("dead") => Some(true),
+                "alive" => Some(false),
+                _ => None,
+            }),
         }
     }
 }
@@ -85,11 +98,12 @@ pub(crate) fn rule(
     (scope, Rule::new(permission, pattern, action))
 }
 
-struct StoppedClock;
+/// A clock that stands still, so many milliseconds after the tests began.
+pub(crate) struct StoppedClock(pub(crate) u64);
 
 impl Clock for StoppedClock {
     fn now_ms(&self) -> u64 {
-        1_700_000_000_000
+        1_700_000_000_000 + self.0
     }
 }
 
@@ -104,7 +118,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn new(setting: Setting) -> Self {
         let directory = setting.directory.unwrap_or_else(|| Arc::new(tempfile::tempdir().unwrap()));
-        let root = directory.path().join("root");
+        let root = setting.root.unwrap_or_else(|| directory.path().join("root"));
         std::fs::create_dir_all(&root).unwrap();
         let roots = Roots::open(&root, &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
@@ -123,15 +137,9 @@ impl Stage {
             launcher: Launcher::new(PathBuf::from("/nonexistent")),
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
-            clock: Arc::new(StoppedClock),
+            clock: setting.clock,
             owner: Owner { id: setting.owner.to_owned(), place: format!("test {}", setting.owner) },
-            // Only processes that are called so are known to be gone.
-            // One more is known to live; of the others nobody knows.
-            is_gone: Arc::new(|owner: &Owner| match owner.id.as_str() {
-                id if id.starts_with("dead") => Some(true),
-                "alive" => Some(false),
-                _ => None,
-            }),
+            is_gone: setting.is_gone,
             snapshots: setting.snapshots,
             on_repeat: setting.on_repeat,
             settings: "{}".to_owned(),

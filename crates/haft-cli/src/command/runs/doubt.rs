@@ -4,7 +4,8 @@ use haft_contract::Effect;
 use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, RunRow, Status};
 
 use super::text;
-use crate::{output, owner};
+use crate::cli::SettingArgs;
+use crate::{hint, output, owner};
 
 /// Calls in doubt that are shown with what to type about them.
 pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
@@ -38,8 +39,8 @@ fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
     is_open && call.effect == Effect::Once
 }
 
-/// Returns the warning about calls in doubt, empty if there are none.
-pub(super) fn warning(doubts: &[CallRow]) -> String {
+/// Returns what is to be said and typed about calls in doubt, empty if there are none.
+pub(super) fn text(doubts: &[CallRow], settings: &SettingArgs) -> String {
     let what = match doubts.len() {
         0 => return String::new(),
         1 => "1 call is in doubt: it was begun, its end was never recorded, and it".to_owned(),
@@ -49,21 +50,27 @@ pub(super) fn warning(doubts: &[CallRow]) -> String {
             )
         }
     };
-    let mut lines =
-        vec![format!("warning: {what} may or may not have happened. Find out, then say so:")];
+    let mut lines = vec![format!("\n{what} may or may not have happened:")];
     for call in doubts.iter().take(DOUBTS_SHOWN_MAX) {
         let (id, tool) = (call.id(), output::visible(&call.tool));
-        lines.push(format!("  {tool}  {}  {}", text::place(call), text::summary(&call.input)));
-        for (verdict, meaning) in [
-            ("happened", "it is not executed again"),
-            ("not-happened", "a resume executes it"),
-            ("retry", "a resume executes it although it may have happened"),
-        ] {
-            lines.push(format!("    haft runs settle {id} {verdict:<14}# {meaning}"));
-        }
+        lines.push(format!("  {id}  {tool}  {}", text::summary(&call.input)));
     }
     if let Some(more) = doubts.len().checked_sub(DOUBTS_SHOWN_MAX).filter(|more| *more > 0) {
         lines.push(format!("  and {more} more"));
     }
-    lines.join("\n") + "\n\n"
+    // One call is named, so that the command can be pasted.
+    let call = match doubts {
+        [only] => only.id().to_string(),
+        _ => "CALL".to_owned(),
+    };
+    lines.push("Find out, then say so:".to_owned());
+    for (verdict, meaning) in [
+        ("happened", "it is not executed again"),
+        ("not-happened", "a resume executes it"),
+        ("retry", "a resume executes it although it may have happened"),
+    ] {
+        let command = format!("haft runs settle {call} {verdict:<14}# {meaning}");
+        lines.push(format!("  {}", hint::in_same_journal(&command, settings)));
+    }
+    lines.join("\n") + "\n"
 }

@@ -6,11 +6,10 @@ use std::collections::HashSet;
 use clap::Args;
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::{
-    CallOrder, CallQuery, CallRow, Journal, LateOutcome, RunQuery, RunRow, SnapshotNote,
-};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow};
 use serde::Serialize;
 
+use super::named::{NamedCall, NamedOutcome, NamedSnapshot};
 use super::unknown_run;
 use crate::error::{CommandError, Status};
 use crate::{output, time};
@@ -18,7 +17,7 @@ use crate::{output, time};
 /// Write runs and calls as lines of JSON
 ///
 /// Each line is an object whose "record" says what it is: "run", "late_outcome", "snapshot" or "call", with the fields
-/// that haft runs show --json has. The runs come first, the newest first, each followed by its late outcomes and its
+/// that haft runs show --json has; "call" is the call's name, as all commands take it. The runs come first, the newest first, each followed by its late outcomes and its
 /// snapshots; then the calls of all of them, in the order in which they were recorded or settled last. A call that
 /// changes meanwhile comes once more: its last line holds.
 #[derive(Args)]
@@ -40,9 +39,9 @@ pub(super) struct ExportArgs {
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Line<'a> {
     Run(&'a RunRow),
-    LateOutcome(&'a LateOutcome),
-    Snapshot(&'a SnapshotNote),
-    Call(&'a CallRow),
+    LateOutcome(NamedOutcome<'a>),
+    Snapshot(NamedSnapshot<'a>),
+    Call(NamedCall<'a>),
 }
 
 /// Which runs are written.
@@ -114,10 +113,10 @@ fn is_since(run: &RunRow, since_ms: Option<u64>) -> bool {
 async fn write_run(journal: &dyn Journal, run: &RunRow) -> Result<(), CommandError> {
     output::json(&Line::Run(run))?;
     for late in journal.late_outcomes(&run.id).await? {
-        output::json(&Line::LateOutcome(&late))?;
+        output::json(&Line::LateOutcome((&late).try_into()?))?;
     }
     for snapshot in journal.snapshots(&run.id, None).await? {
-        output::json(&Line::Snapshot(&snapshot))?;
+        output::json(&Line::Snapshot((&snapshot).into()))?;
     }
     Ok(())
 }
@@ -140,7 +139,7 @@ async fn calls(journal: &dyn Journal, chosen: &Chosen) -> Result<(), CommandErro
             Chosen::These(runs) => runs.contains(&call.scope.run),
         };
         for call in calls.iter().filter(is_chosen) {
-            output::json(&Line::Call(call))?;
+            output::json(&Line::Call(call.into()))?;
         }
     }
 }

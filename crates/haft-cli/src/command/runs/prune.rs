@@ -1,15 +1,21 @@
 //! `haft runs prune`: removing what is old or too much, with the outputs that were kept for it.
 
+mod due;
+mod staying;
+
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::Retention;
+use haft_journal::{Journal, Retention};
 use serde::Serialize;
 
-use super::dead;
+use self::due::Due;
+use self::staying::Staying;
+use super::{DOUBTS_SHOWN_MAX, dead};
 use crate::error::{CommandError, Status};
 use crate::settings::Durability;
 use crate::state::State;
@@ -17,29 +23,45 @@ use crate::{compose, output, sidecars, time};
 
 /// Remove old runs with all that belongs to them
 ///
-/// The runs that were quiet for longest go first; one that a process holds stays. What is gone can be neither recalled
-/// nor undone. Without flags, keep_days and keep_bytes of the manifest's [durability] hold.
+/// The runs that were quiet for longest go first; one that a process holds stays, and so does one with a call in doubt, of
+/// which somebody has yet to say whether it happened. What is gone can be neither recalled nor undone. Without flags,
+/// keep_days and keep_bytes of the manifest's [durability] hold.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft runs prune --older-than 30d --dry-run
-  haft runs prune --keep-bytes 1000000000")]
+  haft runs prune --keep-bytes 1G")]
 pub(super) struct PruneArgs {
     /// Runs go that were quiet for longer, such as 30d, 12h or 2w
-    #[arg(long, value_name = "AGE")]
+    #[arg(long, value_name = "AGE", allow_hyphen_values = true)]
     older_than: Option<String>,
-    /// While the calls of all runs together hold more, the run goes that was quiet for longest
-    #[arg(long, value_name = "BYTES")]
-    keep_bytes: Option<u64>,
+    /// While the calls of all runs together hold more, the run goes that was quiet for longest; a number of bytes, or one
+    /// with k, M or G, such as 500M
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    keep_bytes: Option<String>,
+    /// Runs go although calls of theirs are in doubt
+    #[arg(long)]
+    in_doubt: bool,
     /// Say what would go, and remove nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-#[derive(Serialize)]
+/// What becomes of runs that are due and have a call in doubt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubtful {
+    Stay,
+    Go,
+}
+
+#[derive(Default, Serialize)]
 struct Removed {
     runs: Vec<RunId>,
-    /// `None` where nothing was removed.
+    /// What is known of runs that would go.
+    due: Vec<Due>,
+    /// Runs that were due and stay, because calls of theirs are in doubt.
+    kept_in_doubt: Vec<RunId>,
+    /// Of the runs; `None` where there is no journal.
     calls: Option<u64>,
     /// Files that held the rest of cut outputs.
     outputs: usize,
@@ -55,54 +77,90 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<Status, CommandError> {
     let retention = retention(args, durability)?;
-    let sessions = state.sessions();
-    let opened = if args.dry_run {
-        durability.journal.open_to_read().await?
+    let doubtful = if args.in_doubt { Doubtful::Go } else { Doubtful::Stay };
+    let removed = if args.dry_run {
+        match durability.journal.open_to_read().await? {
+            Some(journal) => rehearse(&*journal, retention, doubtful, state).await?,
+            None => Removed { dry_run: true, ..Removed::default() },
+        }
     } else {
-        Some(durability.journal.open().await?)
+        prune(durability, retention, doubtful, state).await?
     };
-    let mut removed = Removed {
-        runs: Vec::new(),
-        calls: None,
-        outputs: 0,
-        snapshot_bytes: 0,
-        dry_run: args.dry_run,
-    };
-    if let Some(journal) = opened.as_deref() {
-        if !args.dry_run {
-            // A run whose process died is held by it until somebody takes it.
-            dead::abandon(journal, |_| true).await?;
-        }
-        let due = journal.due(retention).await?;
-        let mut outputs = Vec::new();
-        for run in due {
-            outputs.push((run.clone(), sidecars::of_run(journal, &run, &sessions).await?));
-        }
-        if args.dry_run {
-            removed.outputs = outputs.iter().map(|(_, paths)| paths.len()).sum();
-            removed.runs = outputs.into_iter().map(|(run, _)| run).collect();
-        } else {
-            let pruned = journal.prune(retention).await?;
-            let gone: BTreeSet<_> = outputs
-                .into_iter()
-                .filter(|(run, _)| pruned.runs.contains(run))
-                .flat_map(|(_, paths)| paths)
-                .collect();
-            removed.outputs = sidecars::remove(&gone);
-            (removed.runs, removed.calls) = (pruned.runs, Some(pruned.calls));
-            sidecars::sweep(&sessions, SystemTime::now(), durability.keep_days);
-        }
-    }
-    if let (Some(journal), false) = (&opened, args.dry_run) {
-        let history = compose::snapshots::history(journal, &durability.journal, None, state);
-        let pruned = history.prune().await.map_err(CommandError::failed)?;
-        removed.snapshot_bytes = pruned.removed_bytes;
-        if pruned.busy > 0 {
-            output::note("snapshots that a process is using were left for another time");
-        }
-    }
     say(&removed, json)?;
     Ok(Status::Done)
+}
+
+/// Finds out what would go.
+async fn rehearse(
+    journal: &dyn Journal,
+    retention: Retention,
+    doubtful: Doubtful,
+    state: &State,
+) -> Result<Removed, CommandError> {
+    let (runs, kept_in_doubt) = match doubtful {
+        Doubtful::Go => (journal.due(retention).await?, Vec::new()),
+        Doubtful::Stay => staying::sorted(journal, retention).await?,
+    };
+    let mut outputs = 0;
+    for run in &runs {
+        outputs += sidecars::of_run(journal, run, &state.sessions()).await?.len();
+    }
+    let due = due::describe(journal, &runs, retention).await?;
+    let calls = Some(due.iter().map(|run| run.calls).sum());
+    Ok(Removed { runs, due, kept_in_doubt, calls, outputs, dry_run: true, ..Removed::default() })
+}
+
+async fn prune(
+    durability: &Durability,
+    retention: Retention,
+    doubtful: Doubtful,
+    state: &State,
+) -> Result<Removed, CommandError> {
+    let opened = durability.journal.open().await?;
+    let (journal, sessions) = (&*opened, state.sessions());
+    // A run whose process died is held by it until somebody takes it.
+    dead::abandon(journal, |_| true).await?;
+    let mut staying = Staying::new(journal)?;
+    if doubtful == Doubtful::Stay {
+        staying.hold(retention).await?;
+    }
+    let mut outputs = Vec::new();
+    for run in journal.due(retention).await? {
+        outputs.push((run.clone(), sidecars::of_run(journal, &run, &sessions).await?));
+    }
+    let pruned = journal.prune(retention).await;
+    let kept_in_doubt = staying.release().await?;
+    let pruned = pruned?;
+    let gone: BTreeSet<_> = outputs
+        .into_iter()
+        .filter(|(run, _)| pruned.runs.contains(run))
+        .flat_map(|(_, paths)| paths)
+        .collect();
+    let outputs = sidecars::remove(&gone);
+    sidecars::sweep(&sessions, SystemTime::now(), durability.keep_days);
+    Ok(Removed {
+        runs: pruned.runs,
+        due: Vec::new(),
+        kept_in_doubt,
+        calls: Some(pruned.calls),
+        outputs,
+        snapshot_bytes: prune_snapshots(&opened, durability, state).await?,
+        dry_run: false,
+    })
+}
+
+/// Removes what was recorded around calls that are gone, and returns how many bytes it had.
+async fn prune_snapshots(
+    journal: &Arc<dyn Journal>,
+    durability: &Durability,
+    state: &State,
+) -> Result<u64, CommandError> {
+    let history = compose::snapshots::history(journal, &durability.journal, None, state);
+    let pruned = history.prune().await.map_err(CommandError::failed)?;
+    if pruned.busy > 0 {
+        output::note("snapshots that a process is using were left for another time");
+    }
+    Ok(pruned.removed_bytes)
 }
 
 fn retention(args: &PruneArgs, durability: &Durability) -> Result<Retention, CommandError> {
@@ -110,7 +168,10 @@ fn retention(args: &PruneArgs, durability: &Durability) -> Result<Retention, Com
         Some(age) => Some(time::parse_age_ms(age)?),
         None => durability.keep_days.map(|days| days.saturating_mul(time::DAY_MS)),
     };
-    let bytes_max = args.keep_bytes.or(durability.keep_bytes);
+    let bytes_max = match &args.keep_bytes {
+        Some(bytes) => Some(parse_bytes(bytes)?),
+        None => durability.keep_bytes,
+    };
     if age_ms.is_none() && bytes_max.is_none() {
         let message = "nothing says what may go: expected --older-than or --keep-bytes, or keep_days or keep_bytes in \
                        [durability] of a manifest that is trusted";
@@ -120,6 +181,21 @@ fn retention(args: &PruneArgs, durability: &Durability) -> Result<Retention, Com
     Ok(Retention { before_ms, bytes_max })
 }
 
+/// Returns how many bytes `500M` is.
+fn parse_bytes(text: &str) -> Result<u64, CommandError> {
+    let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let with_unit =
+        units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
+    let (number, factor): (&str, u64) = with_unit.unwrap_or((text, 1));
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.parse().ok().filter(|_: &u64| is_number);
+    number.and_then(|number| number.checked_mul(factor)).ok_or_else(|| {
+        CommandError::usage(format!(
+            "size {text:?} is not valid: expected a number of bytes, or one with k, M or G, such as 500M"
+        ))
+    })
+}
+
 fn say(removed: &Removed, json: bool) -> Result<(), CommandError> {
     if json {
         return output::json(removed);
@@ -127,19 +203,54 @@ fn say(removed: &Removed, json: bool) -> Result<(), CommandError> {
     for run in &removed.runs {
         output::data(run.as_str())?;
     }
+    if !removed.kept_in_doubt.is_empty() {
+        let kept: Vec<&str> = removed.kept_in_doubt.iter().map(RunId::as_str).collect();
+        let runs = counted(kept.len(), "run");
+        output::note(format_args!(
+            "kept {runs} with calls in doubt, which haft runs show lists and --in-doubt removes: {}",
+            shortened(&kept)
+        ));
+    }
+    for run in &removed.due {
+        output::note(run);
+    }
     let runs = counted(removed.runs.len(), "run");
     let outputs = counted(removed.outputs, "kept output");
-    match removed.calls {
-        None => output::note(format_args!("would remove {runs} with {outputs}")),
-        Some(calls) => {
-            let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");
-            output::note(format_args!("removed {runs} with {calls} and {outputs}"));
-        }
-    }
+    let calls = removed.calls.unwrap_or_default();
+    let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");
+    let verb = if removed.dry_run { "would remove" } else { "removed" };
+    output::note(format_args!("{verb} {runs} with {calls} and {outputs}"));
     Ok(())
 }
 
 fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
+}
+
+/// Returns the first of these names, and how many more there are.
+fn shortened(names: &[&str]) -> String {
+    let (first, more) = names.split_at(names.len().min(DOUBTS_SHOWN_MAX));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    format!("{}{more}", first.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let check = |text: &str, expect: Option<u64>| {
+            assert_eq!(parse_bytes(text).ok(), expect, "{text}");
+        };
+        check("0", Some(0));
+        check("1000", Some(1_000));
+        check("1k", Some(1_000));
+        check("500M", Some(500_000_000));
+        check("2G", Some(2_000_000_000));
+        for wrong in ["", "k", "-1k", "+1", "1K", "1kk", "1.5G", "99999999999999G"] {
+            check(wrong, None);
+        }
+    }
 }

@@ -6,14 +6,16 @@ use haft_contract::{CallId, Envelope, Metadata};
 use haft_journal::{Journal, JournalError, SettledBy, Settlement, Status, Verdict};
 use serde_json::Value;
 
-use super::dead;
-use crate::error::{self, CommandError};
+use super::named::NamedCall;
+use super::{dead, unknown_run};
+use crate::error::{self, CommandError, Kind};
 use crate::{call_name, input, output};
 
 /// Say what became of a call that may or may not have happened
 ///
 /// Such a call is answered with IN_DOUBT until somebody finds out. A resume (haft call --resume replay, or haft/resume
-/// over MCP) goes by what is said here.
+/// over MCP) goes by what is said here. What was said is final, but for retry, which leaves the call in doubt until it was
+/// repeated.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -27,6 +29,8 @@ pub(super) struct SettleArgs {
     #[arg(value_enum)]
     verdict: Said,
     /// What the call answered, as JSON, @FILE to read it from a file, or - for standard input
+    ///
+    /// It is answered as it is given: nobody compares it with what the tool's own answers look like.
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
 }
@@ -51,9 +55,10 @@ impl From<Said> for Verdict {
     }
 }
 
+/// Settles a call in the journal, `None` if there is none yet.
 pub(super) async fn run(
     args: SettleArgs,
-    journal: &dyn Journal,
+    journal: Option<&dyn Journal>,
     json: bool,
 ) -> Result<error::Status, CommandError> {
     let call = call_name::parse(&args.call)?;
@@ -65,6 +70,7 @@ pub(super) async fn run(
             return Err(CommandError::usage(message));
         }
     };
+    let journal = journal.ok_or_else(|| unknown_run(call.scope.run.as_str()))?;
     dead::abandon(journal, |holder| holder.run == call.scope.run).await?;
     let settlement = Settlement {
         call: call.clone(),
@@ -80,7 +86,7 @@ pub(super) async fn run(
         settled => settled?,
     };
     if json {
-        output::json(&row)?;
+        output::json(&NamedCall::from(&row))?;
     } else {
         let meaning = meaning(args.verdict);
         output::data(&format!("{call} ({}) {meaning}", output::visible(&row.tool)))?;
@@ -98,6 +104,7 @@ async fn under_way(journal: &dyn Journal, call: &CallId) -> Result<CommandError,
         "call {call} is not in doubt yet: {place} has its run and may still record how it ended; wait for that process, \
          or end it"
     ))
+    .kind(Kind::Held)
     .hint(format!("haft runs show {run}")))
 }
 

@@ -6,12 +6,14 @@ use clap::Args;
 use haft_contract::{RunId, Scope};
 use haft_journal::limits::QUERY_CALLS_MAX;
 use haft_journal::{
-    CallQuery, CallRow, EarlierEffect, Journal, JournalError, LateOutcome, RunQuery, RunRow,
+    CallOrder, CallQuery, CallRow, Journal, JournalError, LateOutcome, RunQuery, RunRow,
     SnapshotNote,
 };
 use serde::Serialize;
 
+use super::named::{NamedCall, NamedEffect, NamedOutcome, NamedSnapshot};
 use super::{doubt, text, unknown_run};
+use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::table::table;
 use crate::time::rfc3339;
@@ -24,29 +26,40 @@ const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
 
 /// Show a run and its calls in their order
 ///
-/// Begins with the calls in doubt and what to type about each, and with what a retry of a task would be warned of.
+/// Begins with the run itself, with what a retry of a task would be warned of, and with the calls in doubt and what to type
+/// about them.
 #[derive(Args)]
 pub(super) struct ShowArgs {
     /// The run, as haft runs list shows it
     run: String,
-    /// Most calls to show
+    /// Most calls to show: the latest ones
     #[arg(long, default_value_t = QUERY_CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(QUERY_CALLS_MAX)))]
     limit: u32,
 }
 
-/// All that is shown of a run.
-#[derive(Serialize)]
-struct Shown {
+/// All that is known of a run and may be shown.
+struct Found {
     run: RunRow,
+    doubts: Vec<CallRow>,
+    retries: Vec<Retry>,
+    calls: Vec<CallRow>,
+    late_outcomes: Vec<LateOutcome>,
+    snapshots: Vec<SnapshotNote>,
+}
+
+/// What a program is told of a run.
+#[derive(Serialize)]
+struct Told<'a> {
+    run: &'a RunRow,
     /// Whether the process that holds the run is known to be gone; `None` if nobody holds it.
     holder_is_gone: Option<bool>,
     /// Calls that wait for somebody to say what became of them.
     in_doubt: Vec<String>,
     /// What the next attempt of each task would be warned of.
-    retries: Vec<Retry>,
-    calls: Vec<CallRow>,
-    late_outcomes: Vec<LateOutcome>,
-    snapshots: Vec<SnapshotNote>,
+    retries: &'a [Retry],
+    calls: Vec<NamedCall<'a>>,
+    late_outcomes: Vec<NamedOutcome<'a>>,
+    snapshots: Vec<NamedSnapshot<'a>>,
 }
 
 /// What the next attempt of a task would be warned of.
@@ -56,43 +69,78 @@ struct Retry {
     iteration: u32,
     attempt: u32,
     total: u64,
-    first: Vec<EarlierEffect>,
+    first: Vec<NamedEffect>,
 }
 
 pub(super) async fn run(
     args: &ShowArgs,
     journal: Option<&dyn Journal>,
-    json: bool,
+    settings: &SettingArgs,
 ) -> Result<Status, CommandError> {
     let id = RunId::parse(&args.run).map_err(CommandError::usage)?;
     let journal = journal.ok_or_else(|| unknown_run(&args.run))?;
     let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run(&args.run))?;
-    let query = CallQuery { limit: args.limit, ..CallQuery::of_run(id.clone()) };
-    let calls = journal.calls(query).await?;
-    let doubts = doubt::find(journal, &run).await?;
-    let shown = Shown {
-        holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
-        in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
+    let calls = latest(journal, &run, args.limit).await?;
+    let found = Found {
+        doubts: doubt::find(journal, &run).await?,
         retries: retries(journal, &calls).await?,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
         run,
         calls,
     };
-    if json {
-        output::json(&shown)?;
+    if settings.json {
+        output::json(&told(&found)?)?;
     } else {
-        let parts = [doubt::warning(&doubts), retry_text(&shown), head(&shown), body(&shown)];
+        let parts = [head(&found), doubt::text(&found.doubts, settings), body(&found)];
         output::data(&parts.concat())?;
     }
-    let count = u64::try_from(shown.calls.len()).unwrap_or(u64::MAX);
-    let left_out = shown.run.calls.saturating_sub(count);
+    let count = u64::try_from(found.calls.len()).unwrap_or(u64::MAX);
+    let left_out = found.run.calls.saturating_sub(count);
     if left_out > 0 {
-        output::note(format_args!("{left_out} further calls are not shown"));
+        output::note(format_args!(
+            "{left_out} calls that were recorded before these are not shown"
+        ));
     }
     Ok(Status::Done)
+}
+
+/// Returns the calls of a run that were recorded or settled last, in the order of their places.
+async fn latest(
+    journal: &dyn Journal,
+    run: &RunRow,
+    limit: u32,
+) -> Result<Vec<CallRow>, JournalError> {
+    let of_run = CallQuery { limit, ..CallQuery::of_run(run.id.clone()) };
+    if run.calls <= u64::from(limit) {
+        return journal.calls(of_run).await;
+    }
+    let mut calls = journal.calls(CallQuery { order: CallOrder::Latest, ..of_run }).await?;
+    calls.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
+    Ok(calls)
+}
+
+fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
+    let Scope { run: _, node, iteration, attempt } = &call.scope;
+    (node, *iteration, *attempt, call.seq)
+}
+
+fn told(found: &Found) -> Result<Told<'_>, CommandError> {
+    let Found { run, doubts, retries, calls, late_outcomes, snapshots } = found;
+    Ok(Told {
+        run,
+        holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
+        in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
+        retries,
+        calls: calls.iter().map(NamedCall::from).collect(),
+        late_outcomes: late_outcomes
+            .iter()
+            .map(NamedOutcome::try_from)
+            .collect::<Result<_, _>>()?,
+        snapshots: snapshots.iter().map(NamedSnapshot::from).collect(),
+    })
 }
 
 /// Returns what the next attempts of the tasks of these calls would be warned of.
@@ -110,7 +158,9 @@ async fn retries(journal: &dyn Journal, calls: &[CallRow]) -> Result<Vec<Retry>,
         let earlier = journal.earlier_effects(&next, RETRY_CALLS_SHOWN_MAX).await?;
         if earlier.total > 0 {
             let Scope { node, iteration, attempt, .. } = next;
-            let (total, first) = (earlier.total, earlier.first);
+            let total = earlier.total;
+            let first =
+                earlier.first.into_iter().map(|call| NamedEffect::of(scope, call)).collect();
             retries.push(Retry { node, iteration, attempt, total, first });
         }
         if retries.len() == RETRIES_SHOWN_MAX {
@@ -120,28 +170,8 @@ async fn retries(journal: &dyn Journal, calls: &[CallRow]) -> Result<Vec<Retry>,
     Ok(retries)
 }
 
-fn retry_text(shown: &Shown) -> String {
-    let mut text = String::new();
-    for Retry { node, iteration, attempt, total, first } in &shown.retries {
-        let calls = if *total == 1 { "call" } else { "calls" };
-        text.push_str(&format!(
-            "A retry (attempt {attempt} of {node}/{iteration}) would be warned of {total} {calls} not safe to repeat:\n"
-        ));
-        for EarlierEffect { tool, attempt, seq, status, .. } in first {
-            let tool = output::visible(tool);
-            text.push_str(&format!("  {tool}  {node}/{iteration}/{attempt}/{seq}  {status}\n"));
-        }
-        let listed = u64::try_from(first.len()).unwrap_or(u64::MAX);
-        if let Some(more) = total.checked_sub(listed).filter(|more| *more > 0) {
-            text.push_str(&format!("  and {more} more\n"));
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn head(shown: &Shown) -> String {
-    let run = &shown.run;
+fn head(found: &Found) -> String {
+    let run = &found.run;
     let begun =
         format!("{} by {}, haft {}", rfc3339(run.started_at_ms), run.front_end, run.version);
     let mut lines =
@@ -156,18 +186,25 @@ fn head(shown: &Shown) -> String {
     if run.settings != "{}" {
         lines.push(("settings", output::visible(&run.settings)));
     }
+    for Retry { node, iteration, attempt, total, .. } in &found.retries {
+        let calls = if *total == 1 { "call" } else { "calls" };
+        let text = format!(
+            "attempt {attempt} of {node}/{iteration} would be warned of {total} {calls} not safe to repeat"
+        );
+        lines.push(("retry", text));
+    }
     lines.into_iter().map(|(label, text)| format!("{label:<10}{text}\n")).collect()
 }
 
-fn body(shown: &Shown) -> String {
+fn body(found: &Found) -> String {
     let mut text = String::new();
-    if !shown.calls.is_empty() {
+    if !found.calls.is_empty() {
         let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
-        text.push_str(&format!("\n{}\n", table(&headings, shown.calls.iter().map(cells))));
+        text.push_str(&format!("\n{}\n", table(&headings, found.calls.iter().map(cells))));
     }
-    if !shown.late_outcomes.is_empty() {
+    if !found.late_outcomes.is_empty() {
         let headings = ["LATE OUTCOME OF", "TOOL", "STATUS", "FINISHED", "EPOCH"];
-        let rows = shown.late_outcomes.iter().map(late_cells);
+        let rows = found.late_outcomes.iter().map(late_cells);
         text.push_str(&format!("\n{}\n", table(&headings, rows)));
     }
     text
@@ -175,7 +212,7 @@ fn body(shown: &Shown) -> String {
 
 fn cells(call: &CallRow) -> Vec<String> {
     vec![
-        text::place(call),
+        call.id().to_string(),
         output::visible(&call.tool),
         text::status(call),
         rfc3339(call.started_at_ms),
@@ -186,9 +223,8 @@ fn cells(call: &CallRow) -> Vec<String> {
 }
 
 fn late_cells(late: &LateOutcome) -> Vec<String> {
-    let Scope { node, iteration, attempt, .. } = &late.call.scope;
     vec![
-        format!("{node}/{iteration}/{attempt}/{}", late.call.seq),
+        late.call.to_string(),
         output::visible(&late.tool),
         late.status.to_string(),
         rfc3339(late.finished_at_ms),

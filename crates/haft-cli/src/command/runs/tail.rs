@@ -1,14 +1,17 @@
 //! `haft runs tail`: calls as they are recorded.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use haft_contract::RunId;
-use haft_journal::{CallOrder, CallQuery, CallRow, Journal};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio_util::sync::CancellationToken;
 
-use super::text;
+use super::named::NamedCall;
+use super::{Recorded, text, unknown_run};
 use crate::error::{CommandError, Status};
 use crate::time::rfc3339;
 use crate::{output, signals};
@@ -30,11 +33,60 @@ pub(super) struct TailArgs {
 
 pub(super) async fn run(
     args: &TailArgs,
-    journal: &dyn Journal,
+    place: &Recorded<'_>,
     json: bool,
 ) -> Result<Status, CommandError> {
     let run = args.run.as_deref().map(RunId::parse).transpose().map_err(CommandError::usage)?;
     let stop = signals::stop_token()?;
+    let journal = match place.open().await? {
+        Some(journal) => journal,
+        None => {
+            if let Some(run) = &run {
+                return Err(unknown_run(run.as_str()));
+            }
+            output::note("no runs were recorded yet; waiting for the first one");
+            match first_journal(place, &stop).await? {
+                Some(journal) => journal,
+                None => return Ok(Status::Done),
+            }
+        }
+    };
+    if let Some(run) = &run {
+        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+        if journal.runs(query).await?.is_empty() {
+            return Err(unknown_run(run.as_str()));
+        }
+    }
+    follow(&*journal, run, &stop, json).await
+}
+
+/// Waits for somebody to make the journal; `None` if that is given up.
+async fn first_journal(
+    place: &Recorded<'_>,
+    stop: &CancellationToken,
+) -> Result<Option<Arc<dyn Journal>>, CommandError> {
+    while is_wanted(stop).await {
+        if let Some(journal) = place.open().await? {
+            return Ok(Some(journal));
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for a moment; returns whether anybody wants more then.
+async fn is_wanted(stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(Duration::from_millis(TAIL_POLL_MS)) => !nobody_reads(),
+    }
+}
+
+async fn follow(
+    journal: &dyn Journal,
+    run: Option<RunId>,
+    stop: &CancellationToken,
+    json: bool,
+) -> Result<Status, CommandError> {
     let latest = CallQuery {
         run: run.clone(),
         limit: TAIL_CALLS,
@@ -47,17 +99,11 @@ pub(super) async fn run(
     loop {
         for call in &calls {
             last_change = call.change;
-            if json { output::json(call)? } else { output::data(&line(call))? }
+            if json { output::json(&NamedCall::from(call))? } else { output::data(&line(call))? }
         }
         // A full answer may be followed by more at once.
-        if calls.is_empty() {
-            tokio::select! {
-                () = stop.cancelled() => return Ok(Status::Done),
-                () = tokio::time::sleep(Duration::from_millis(TAIL_POLL_MS)) => {}
-            }
-            if nobody_reads() {
-                return Ok(Status::Done);
-            }
+        if calls.is_empty() && !is_wanted(stop).await {
+            return Ok(Status::Done);
         }
         let after = CallQuery {
             run: run.clone(),

@@ -2,18 +2,14 @@
 
 use haft::{Clock as _, SystemClock};
 use haft_journal::{CallRow, Holder};
+use serde_json::{Map, Value};
 
+use crate::table::shortened;
 use crate::time::rfc3339;
 use crate::{output, owner};
 
 /// Characters of an input that a line shows.
 pub(crate) const INPUT_CHARS_MAX: usize = 60;
-
-/// Returns the call's place inside its run; most runs have one node, one iteration and one attempt.
-pub(super) fn place(call: &CallRow) -> String {
-    let scope = &call.scope;
-    format!("{}/{}/{}/{}", scope.node, scope.iteration, scope.attempt, call.seq)
-}
 
 /// Returns the status, and where it was found out later what became of the call, by whom.
 pub(super) fn status(call: &CallRow) -> String {
@@ -39,13 +35,43 @@ pub(super) fn code(call: &CallRow) -> String {
     code.map_or("-".to_owned(), |code| code.to_string())
 }
 
-/// Returns the beginning of an input, on one line.
+/// Members of inputs that tell most of what a call does, the most telling first.
+const TELLING: [&str; 6] = ["cmd", "path", "pattern", "url", "query", "file_path"];
+
+/// Returns the beginning of an input, on one line: what tells most comes first, and of what is not recorded its size.
 pub(super) fn summary(input: &str) -> String {
-    let mut text: String = output::visible(input).chars().take(INPUT_CHARS_MAX).collect();
-    if input.chars().nth(INPUT_CHARS_MAX).is_some() {
-        text.push('…');
+    let text = match serde_json::from_str(input) {
+        Ok(Value::Object(members)) => of_members(&members),
+        Ok(_) | Err(_) => input.to_owned(),
+    };
+    let text = output::visible(&text).replace('\n', " ");
+    shortened(&text, INPUT_CHARS_MAX)
+}
+
+fn of_members(members: &Map<String, Value>) -> String {
+    if let Some(size) = size_of_digest(members) {
+        return size;
     }
-    text.replace('\n', " ")
+    let told = TELLING.iter().find_map(|name| Some((*name, members.get(*name)?.as_str()?)));
+    let first = told.map(|(_, text)| text.to_owned());
+    let is_other = |name: &str| told.is_none_or(|(first, _)| first != name);
+    let others = members.iter().filter(|(name, _)| is_other(name));
+    let others = others.map(|(name, value)| format!("{name}={}", value_text(value)));
+    first.into_iter().chain(others).collect::<Vec<_>>().join("  ")
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => size_of_digest(members).unwrap_or_else(|| value.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
+    }
+}
+
+/// Returns how long a text was of which only size and digest are recorded.
+fn size_of_digest(members: &Map<String, Value>) -> Option<String> {
+    let bytes = members.get("bytes")?.as_u64().filter(|_| members.len() == 2)?;
+    members.get("sha256").map(|_| format!("{bytes} bytes"))
 }
 
 /// Returns who holds a run, and whether anything is to be expected of them.
@@ -57,5 +83,26 @@ pub(super) fn holder(holder: &Holder) -> String {
         format!("{place}, not heard of since {}", rfc3339(holder.expires_at_ms))
     } else {
         place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tells_most_of_an_input_comes_first() {
+        let check = |input: &str, expect: &str| assert_eq!(summary(input), expect);
+        check(r#"{"path":"notes.txt"}"#, "notes.txt");
+        check(r#"{"timeout_ms":5,"cmd":"ls\n-a"}"#, "ls -a  timeout_ms=5");
+        let digest = r#"{"bytes":4,"sha256":"af4d"}"#;
+        check(&format!(r#"{{"content":{digest},"path":"a"}}"#), "a  content=4 bytes");
+        check(digest, "4 bytes");
+        check(r#"{"todos":[1]}"#, "todos=[1]");
+        check(r#"{"path":7}"#, "path=7");
+        check("[1]", "[1]");
+        check("{", "{");
+        let long = format!(r#"{{"cmd":"{}"}}"#, "x".repeat(INPUT_CHARS_MAX + 1));
+        check(&long, &format!("{}…", "x".repeat(INPUT_CHARS_MAX - 1)));
     }
 }

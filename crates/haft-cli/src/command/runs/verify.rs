@@ -1,7 +1,9 @@
 //! `haft runs verify`: whether the journal is sound.
 
+use std::collections::HashSet;
+
 use clap::Args;
-use haft_journal::Journal;
+use haft_journal::{Finding, Journal};
 
 use crate::error::{CommandError, Status};
 use crate::output;
@@ -15,7 +17,7 @@ pub(super) struct VerifyArgs {}
 
 pub(super) async fn run(journal: Option<&dyn Journal>, json: bool) -> Result<Status, CommandError> {
     let findings = match journal {
-        Some(journal) => journal.verify().await?,
+        Some(journal) => one_by_one(journal.verify().await?),
         None => Vec::new(),
     };
     if json {
@@ -23,7 +25,7 @@ pub(super) async fn run(journal: Option<&dyn Journal>, json: bool) -> Result<Sta
     } else {
         for finding in &findings {
             let line = format!("not so: {}: {}", finding.rule, finding.detail);
-            output::data(&output::visible(&line).replace('\n', " "))?;
+            output::data(&output::visible(&line))?;
         }
     }
     match (findings.len(), journal) {
@@ -32,4 +34,37 @@ pub(super) async fn run(journal: Option<&dyn Journal>, json: bool) -> Result<Sta
         (count, _) => output::note(format_args!("findings: {count}")),
     }
     Ok(if findings.is_empty() { Status::Done } else { Status::Failed })
+}
+
+/// A database may tell several things in one answer, and the same thing more than once.
+fn one_by_one(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for Finding { rule, detail } in findings {
+        for line in detail.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if seen.insert((rule.clone(), line.to_owned())) {
+                all.push(Finding { rule: rule.clone(), detail: line.to_owned() });
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_is_told_once() {
+        let finding =
+            |rule: &str, detail: &str| Finding { rule: rule.to_owned(), detail: detail.to_owned() };
+        let found =
+            [finding("a", "*** in database main ***\npage 3\n\npage 3"), finding("b", "page 3")];
+        let expect = [
+            finding("a", "*** in database main ***"),
+            finding("a", "page 3"),
+            finding("b", "page 3"),
+        ];
+        assert_eq!(one_by_one(found.to_vec()), expect);
+    }
 }

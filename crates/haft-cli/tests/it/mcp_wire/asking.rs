@@ -183,7 +183,7 @@ fn a_question_that_is_open_at_the_end_is_a_refusal() {
         check_journal(
             &place,
             &expect![[
-                r#"{"accesses":[{"capability":"fs.write","path":"a.txt"}],"attempt":1,"call_key":"[key]","change":1,"details":null,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled before it began","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]"},"type":"error"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"content":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},"path":"a.txt"},"iteration":0,"node":"main","run":"[run]","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"refused","tool":"write","verdict":null}"#
+                r#"{"accesses":[{"capability":"fs.write","path":"a.txt"}],"attempt":1,"call":"[run]/main/0/1/1","call_key":"[key]","change":1,"details":null,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled before it began","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]"},"type":"error"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"content":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},"path":"a.txt"},"iteration":0,"node":"main","run":"[run]","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"refused","tool":"write","verdict":null}"#
             ]],
         );
     }

@@ -81,7 +81,7 @@ fn the_first_repeated_effect_of_a_retry_is_held_back_once() {
     assert_eq!(held_back["isError"], true);
     expect![[r#"
         nightly/main/0/2/1 "IN_DOUBT" not executed yet, because an earlier attempt called bash too. This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
-        - bash, attempt 1, call 1: succeeded
+        - bash, attempt 1, call 1: succeeded: {"cmd":"echo ordered >> orders"}
         Look whether they happened before you repeat one. A repeated call has the same idempotency key as before. If it is right to make this call, make it again: the next one is executed."#]].assert_eq(&line(&held_back));
     let orders = || fs::read_to_string(place.root().join("orders")).unwrap();
     assert_eq!(orders(), "ordered\n");
@@ -162,4 +162,27 @@ fn nothing_is_executed_once_the_journal_is_taken_away() {
     expect![[r#"{"code":-32603,"message":"journal [state]/journal.sqlite has stopped after an earlier failure: start haft again"}"#]].assert_eq(&later["error"].to_string());
     assert_eq!(fs::read_to_string(place.root().join("a.txt")).unwrap(), "one");
     server.end();
+}
+
+#[test]
+fn a_run_of_somebody_else_is_told_in_words_for_people() {
+    let place = Place::new();
+    let life = Lifeline::new(&place, "life");
+    let endless = json!({"cmd": life.endless_command()});
+    let nightly = || json!({"haft/run": "nightly"});
+    let mut holder = Server::start_legacy(&place, &[]);
+    holder.begin("tools/call", json!({"name": "bash", "arguments": endless, "_meta": nightly()}));
+    assert_eq!(life.processes(), 2);
+
+    let mut server = Server::start_legacy(&place, &[]);
+    let params = json!({"name": "todo", "arguments": {"todos": []}, "_meta": nightly()});
+    let refused = server.request("tools/call", params)["error"].take();
+    let message = refused["message"].as_str().unwrap();
+    let (holding, rest) = message.split_once(", until ").unwrap();
+    assert!(holding.starts_with("run nightly is held by process "), "{message}");
+    let (until, advice) = rest.split_once(" at least: ").unwrap();
+    assert!(until.starts_with("20") && until.ends_with('Z') && until.len() == 24, "{message}");
+    assert_eq!(advice, "nothing was executed; wait for that process, end it, or name another run");
+    server.end();
+    holder.end();
 }

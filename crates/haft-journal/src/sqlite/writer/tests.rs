@@ -8,9 +8,10 @@ use haft_contract::{CallId, CallKey, Effect, Envelope, Metadata, RunId, Scope};
 use super::*;
 use crate::entry::Entry;
 use crate::sqlite::job::job;
+use crate::sqlite::record::Record;
 use crate::sqlite::tests::{claim, run};
-use crate::sqlite::{lease, open, record, upkeep};
-use crate::{Intent, Outcome, PlannedCall, Status};
+use crate::sqlite::{SqliteJournal, lease, record, upkeep};
+use crate::{CallQuery, Intent, Journal, Outcome, PlannedCall, Retention, Status};
 
 struct Fixture {
     writer: Writer,
@@ -20,8 +21,7 @@ struct Fixture {
 fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
-    let db = open::writing(&path).unwrap();
-    let mut writer = Writer::new(db, "journal.db".into());
+    let mut writer = Writer::open(&path).unwrap();
     let (begin, _answer) = job(Firmness::Process, |tx| lease::open(tx, &run("r"), &claim()));
     assert_eq!(writer.write(vec![begin]), Health::Sound);
     Fixture { writer, _directory: directory }
@@ -30,27 +30,38 @@ fn fixture() -> Fixture {
 impl Fixture {
     /// Writes the entries as one batch and expects these results, in the order of the entries.
     fn check(&mut self, entries: Vec<Entry>, expect: Expect) {
+        expect.assert_eq(&self.results(entries));
+    }
+
+    fn results(&mut self, entries: Vec<Entry>) -> String {
         let (jobs, answers): (Batch, Vec<_>) = entries
             .into_iter()
-            .map(|entry| job(entry.firmness(), move |tx| record::record(tx, &entry)))
+            .map(|entry| {
+                let (firmness, record) = (entry.firmness(), Record::new(entry, None));
+                job(firmness, move |tx| record::record(tx, &record))
+            })
             .unzip();
         let health = self.writer.write(jobs);
+        let path = self.writer.path.to_str().unwrap();
         let mut lines: Vec<String> = answers
             .into_iter()
-            .map(|mut answer| match answer.try_recv().unwrap() {
-                Ok(()) => "done".to_owned(),
-                Err(err) => err.to_string().split(':').next().unwrap_or_default().to_owned(),
+            .map(|answer| match answer.blocking_recv().unwrap() {
+                Ok(_) => "done".to_owned(),
+                Err(err) => {
+                    let text = err.to_string().replace(path, "journal.db");
+                    text.split(':').next().unwrap_or_default().to_owned()
+                }
             })
             .collect();
         lines.push(format!("{health:?}").to_lowercase());
-        expect.assert_eq(&lines.join("; "));
+        lines.join("; ")
     }
 
     fn recorded(&self) -> String {
         let mut statement = self
             .writer
             .db
-            .prepare("SELECT seq || ' ' || status FROM calls ORDER BY change")
+            .prepare("SELECT seq || ' ' || status FROM calls ORDER BY coalesce(closed, number)")
             .unwrap();
         let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
         rows.map(Result::unwrap).collect::<Vec<_>>().join("; ")
@@ -162,6 +173,62 @@ fn after_a_failed_sync_nothing_more_is_promised() {
 }
 
 #[test]
+fn what_cannot_be_synced_is_not_acknowledged_and_nothing_after_it() {
+    let unsyncable = || std::fs::File::open("/dev/null").unwrap();
+    for count in [1, 2] {
+        let mut fixture = fixture();
+        fixture.writer.disk = Disk::over(unsyncable(), &fixture.writer.path).unwrap();
+        let results = ["journal journal.db failed; "; 2][..count].concat();
+        let check = |fixture: &mut Fixture, last: &str| {
+            let entries = (1..).take(count).map(intended).collect();
+            assert_eq!(fixture.results(entries), format!("{results}{last}"));
+        };
+        check(&mut fixture, "sound");
+        // A sync of something else would succeed now, but what failed is lost.
+        check(&mut fixture, "lost");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_answered_from_what_cannot_be_synced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let journal = |unsyncable: bool| {
+        let mut writer = Writer::open(&path).unwrap();
+        if unsyncable {
+            let null = std::fs::File::open("/dev/null").unwrap();
+            writer.disk = Disk::over(null, &path).unwrap();
+        }
+        SqliteJournal::start(writer, path.clone()).unwrap()
+    };
+    let failed = |result| matches!(result, Err(JournalError::Failed { .. }));
+    let planned = |seq| PlannedCall::clone(&call("r", seq, Effect::Once));
+
+    // A run that is new has nothing that could be lost, and what is written without a promise needs no sync.
+    let first = journal(true);
+    first.open_run(run("r"), claim()).await.unwrap();
+    assert_eq!(first.calls(CallQuery::default()).await.unwrap(), []);
+    assert!(failed(first.intend(planned(1)).await.map(drop)));
+    // The row is there, and might not be tomorrow.
+    assert!(failed(first.calls(CallQuery::default()).await.map(drop)));
+
+    // Whoever takes the run answers from that row, so it is synced first.
+    let second = journal(true);
+    assert_eq!(second.calls(CallQuery::default()).await.unwrap().len(), 1);
+    assert!(failed(second.open_run(run("r"), claim()).await.map(drop)));
+    drop((first, second));
+    let third = journal(false);
+    let lease = third.open_run(run("r"), claim()).await.unwrap();
+    assert_eq!(third.calls(CallQuery::default()).await.unwrap().len(), 1);
+
+    // What was removed does not come back.
+    third.close_run(lease).await.unwrap();
+    let fourth = journal(true);
+    let everything = Retention { before_ms: Some(u64::MAX), bytes_max: None };
+    assert!(failed(fourth.prune(everything).await.map(drop)));
+}
+
+#[test]
 fn change_numbers_are_never_given_twice() {
     let mut fixture = fixture();
     fixture.check(vec![intended(1), intended(2)], expect!["done; done; sound"]);
@@ -175,6 +242,6 @@ fn change_numbers_are_never_given_twice() {
     second.epoch = 2;
     fixture.check(vec![Entry::Intended(Arc::new(second))], expect!["done; sound"]);
     let change: i64 =
-        fixture.writer.db.query_row("SELECT change FROM calls", [], |row| row.get(0)).unwrap();
+        fixture.writer.db.query_row("SELECT number FROM calls", [], |row| row.get(0)).unwrap();
     assert_eq!(change, 3);
 }

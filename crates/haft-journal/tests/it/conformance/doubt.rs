@@ -2,11 +2,13 @@
 //! later.
 
 use expect_test::expect;
-use haft_contract::{Effect, Scope};
-use haft_journal::{CallQuery, Journal, PlannedCall, SettledBy, Settlement, Status, Verdict};
+use haft_contract::{CallId, Effect, Envelope, ErrorCode, Metadata, Scope};
+use haft_journal::{
+    CallQuery, Journal, Outcome, PlannedCall, SettledBy, Settlement, Status, UnheardCall, Verdict,
+};
 
 use super::{Shared, check_error, told};
-use crate::fixture::{call, call_of, lines, open, outcome, record, scope};
+use crate::fixture::{call, call_of, claim, lines, open, outcome, record, run, scope};
 
 fn settlement(seq: u32, verdict: Verdict, by: SettledBy) -> Settlement {
     Settlement {
@@ -188,7 +190,91 @@ pub(super) async fn a_repeated_call_counts_once(journal: Shared) {
     record(&*journal, second, Status::Succeeded).await;
     let state = journal.attempt(&scope("r")).await.unwrap();
     assert_eq!(state.last_seq, 3);
-    assert_eq!(state.occurrences, [(same(1).first_key.to_string(), 2)].into());
+    let mut keys = [0, 1].map(|call| same(1).first_key.occurrence(call).to_string());
+    keys.sort_unstable();
+    assert_eq!(state.calls, [(same(1).first_key.to_string(), keys.to_vec())].into());
+}
+
+/// Refuses a call for now, as one that would repeat what is in doubt.
+async fn hold_back(journal: &dyn Journal, call: PlannedCall) {
+    let metadata = Metadata { held_back: true, ..Metadata::default() };
+    let error_text = "not executed yet".to_owned();
+    let envelope = Envelope::Error { error_text, metadata };
+    let refused = Outcome { envelope, ..outcome(Status::Refused) };
+    journal.refuse(call, refused).await.unwrap();
+}
+
+pub(super) async fn what_was_held_back_is_still_to_be_made(journal: Shared) {
+    open(&*journal, "r").await;
+    let same = |seq| call_of(&scope("r"), seq, ("write", Effect::Once), "{}");
+    // A text that looks like the mark is none.
+    let metadata = Metadata { code: Some(ErrorCode::InDoubt), ..Metadata::default() };
+    let error_text = r#"denied {"held_back":true}"#.to_owned();
+    let refused =
+        Outcome { envelope: Envelope::Error { error_text, metadata }, ..outcome(Status::Refused) };
+    let denied = PlannedCall { call_key: same(1).first_key.occurrence(7), ..same(1) };
+    journal.refuse(denied, refused).await.unwrap();
+    let state = journal.attempt(&scope("r")).await.unwrap();
+    assert_eq!((state.was_held_back, state.last_seq), (false, 1));
+    hold_back(&*journal, same(2)).await;
+    hold_back(&*journal, same(3)).await;
+    let state = journal.attempt(&scope("r")).await.unwrap();
+    assert_eq!((state.was_held_back, state.last_seq), (true, 3));
+    let first = same(1).first_key;
+    assert_eq!(state.calls, [(first.to_string(), vec![first.occurrence(7).to_string()])].into());
+    assert_eq!(state.unheard, []);
+    let seqs: Vec<_> =
+        journal.recorded(&scope("r")).await.unwrap().iter().map(|call| call.seq).collect();
+    assert_eq!(seqs, [1]);
+}
+
+pub(super) async fn calls_are_unheard_of_until_they_are_executed_again(journal: Shared) {
+    let lease = open(&*journal, "r").await;
+    let same = |seq, occurrence| {
+        let call = call_of(&scope("r"), seq, ("order", Effect::Once), "{}");
+        PlannedCall { call_key: call.first_key.occurrence(occurrence), ..call }
+    };
+    // Begun and never heard of, answered as unknown, answered, and a call that is safe to repeat.
+    for seq in [1, 2] {
+        drop(journal.intend(same(seq, seq)).await.unwrap());
+    }
+    record(&*journal, same(3, 3), Status::Unknown).await;
+    record(&*journal, same(4, 4), Status::Succeeded).await;
+    drop(journal.intend(call(&scope("r"), 5, Effect::Idempotent)).await.unwrap());
+    let unheard = async || {
+        let state = journal.attempt(&scope("r")).await.unwrap();
+        let line = |call: &UnheardCall| {
+            let key = same(call.seq, call.seq).call_key.to_string();
+            assert_eq!(
+                (&call.call_key, &call.first_key),
+                (&key, &same(1, 0).first_key.to_string())
+            );
+            call.seq.to_string()
+        };
+        state.unheard.iter().map(line).collect::<Vec<_>>().join(" ")
+    };
+    // What is open is its owner's.
+    assert_eq!(unheard().await, "");
+    journal.close_run(lease).await.unwrap();
+    assert_eq!(unheard().await, "1 2");
+    for (seq, verdict) in [(1, Verdict::Happened), (3, Verdict::Retry)] {
+        journal.resolve(settlement(seq, verdict, SettledBy::Operator)).await.unwrap();
+    }
+    assert_eq!(unheard().await, "1 2 3");
+    let epoch = journal.open_run(run("r"), claim("one")).await.unwrap().epoch;
+    // Held back, it was not executed again.
+    hold_back(&*journal, PlannedCall { epoch, ..same(6, 1) }).await;
+    assert_eq!(unheard().await, "1 2 3");
+    record(&*journal, PlannedCall { epoch, ..same(7, 2) }, Status::Succeeded).await;
+    assert_eq!(unheard().await, "1 3");
+    journal.hear(same(1, 1).id).await.unwrap();
+    assert_eq!(unheard().await, "3");
+    check_error(
+        journal.hear(same(99, 0).id).await,
+        expect![
+            "call r/main/0/1/99 is not in the journal: see `haft runs show` for the calls of a run"
+        ],
+    );
 }
 
 pub(super) async fn earlier_effects_are_those_that_may_have_happened(journal: Shared) {
@@ -204,6 +290,15 @@ pub(super) async fn earlier_effects_are_those_that_may_have_happened(journal: Sh
         journal.refuse(call(&scope, 5, Effect::Once), outcome(Status::Refused)).await.unwrap();
         drop(journal.intend(call(&scope, 6, Effect::Once)).await.unwrap());
     }
+    // What is known not to have happened is nothing to be warned of; an input is cut.
+    let long = format!(r#"{{"text":"{}"}}"#, "ä".repeat(300));
+    record(&*journal, call_of(&attempt(2), 7, ("bash", Effect::Once), &long), Status::Unknown)
+        .await;
+    let in_doubt = CallId { scope: attempt(2), seq: 4 };
+    let not_happened = settlement(4, Verdict::NotHappened, SettledBy::Operator);
+    journal.resolve(Settlement { call: in_doubt, ..not_happened }).await.unwrap();
+    let before = journal.earlier_effects(&attempt(3), 9).await.unwrap();
+    assert_eq!(before.first.last().unwrap().input, long.chars().take(200).collect::<String>());
     let mut text = String::new();
     for (number, calls_max) in [(1, 9), (2, 9), (3, 4), (4, 0)] {
         let found = journal.earlier_effects(&attempt(number), calls_max).await.unwrap();

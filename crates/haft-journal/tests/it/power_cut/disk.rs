@@ -1,7 +1,7 @@
 //! A disk that keeps what was synced, and of everything else whatever chance decides: names, lengths, and each sector by
 //! itself, so that pages are torn. It can be laid out as files at any moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::trace::Change;
@@ -37,28 +37,35 @@ impl Random {
 /// Files beneath one directory, and what is certain of them.
 pub(super) struct Disk {
     home: PathBuf,
-    files: BTreeMap<PathBuf, File>,
-    directories: BTreeMap<PathBuf, Name>,
+    /// Whatever had a name once.
+    contents: Vec<Contents>,
+    files: BTreeMap<PathBuf, Name<usize>>,
+    directories: BTreeMap<PathBuf, Name<()>>,
+    /// Of the syncs that are under way, by process: what each covers.
+    syncs: HashMap<u32, Covered>,
 }
 
-#[derive(Clone, Default)]
-struct File {
-    name: Name,
+/// What a name led to, one after the other; before that there was none.
+struct Name<T> {
+    led_to: Vec<Option<T>>,
+    /// How many of these changes are on disk for certain.
+    certain: usize,
+}
+
+#[derive(Default)]
+struct Contents {
     /// What is there for certain.
     synced: Vec<u8>,
     /// What was done to it since.
     pending: Vec<Pending>,
+    /// How much was ever done to it.
+    done: usize,
 }
 
-/// Whether a name is there.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Name {
-    /// It was made, and its directory was not synced since.
-    #[default]
-    Made,
-    Certain,
-    /// It was removed, and its directory was not synced since.
-    Removed,
+/// What was done when a sync began.
+enum Covered {
+    Contents { file: usize, done: usize },
+    Names { files: Vec<(PathBuf, usize)>, directories: Vec<(PathBuf, usize)> },
 }
 
 #[derive(Clone)]
@@ -69,51 +76,81 @@ enum Pending {
 
 impl Disk {
     pub(super) fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), files: BTreeMap::new(), directories: BTreeMap::new() }
+        Self {
+            home: home.to_owned(),
+            contents: Vec::new(),
+            files: BTreeMap::new(),
+            directories: BTreeMap::new(),
+            syncs: HashMap::new(),
+        }
     }
 
     /// Does what a process did.
     pub(super) fn apply(&mut self, change: &Change) {
         match change {
-            Change::Create { path } => {
-                let file = self.files.entry(path.clone()).or_default();
-                if file.name == Name::Removed {
-                    *file = File::default();
-                }
-            }
+            Change::Create { path } => drop(self.file(path)),
             Change::MakeDirectory { path } => {
-                self.directories.insert(path.clone(), Name::Made);
+                self.directories.entry(path.clone()).or_default().lead_to(Some(()));
             }
             Change::Write { path, offset, data } => {
-                let file = self.files.entry(path.clone()).or_default();
-                file.pending.extend(sectors(*offset as usize, data));
+                self.change(path, sectors(*offset as usize, data));
             }
             Change::Truncate { path, bytes } => {
-                let file = self.files.entry(path.clone()).or_default();
-                file.pending.push(Pending::Truncate { bytes: *bytes as usize });
+                self.change(path, vec![Pending::Truncate { bytes: *bytes as usize }]);
             }
-            Change::Sync { path } => self.sync(path),
+            Change::SyncBegin { process, path } => {
+                let covered = self.covered(path);
+                self.syncs.insert(*process, covered);
+            }
+            Change::Sync { process, .. } => {
+                let covered = self.syncs.remove(process).expect("a sync ends after it began");
+                self.sync(covered);
+            }
             Change::Remove { path } => {
-                if let Some(file) = self.files.get_mut(path) {
-                    file.name = Name::Removed;
-                }
+                self.files.entry(path.clone()).or_default().lead_to(None);
             }
             Change::Said { .. } => {}
         }
     }
 
-    fn sync(&mut self, path: &Path) {
-        if let Some(file) = self.files.get_mut(path) {
-            for pending in std::mem::take(&mut file.pending) {
-                pending.apply(&mut file.synced);
-            }
-            return;
+    /// Returns what the name leads to, which is made if there is nothing.
+    fn file(&mut self, path: &Path) -> usize {
+        let name = self.files.entry(path.to_owned()).or_default();
+        name.now().unwrap_or_else(|| {
+            self.contents.push(Contents::default());
+            name.lead_to(Some(self.contents.len() - 1));
+            self.contents.len() - 1
+        })
+    }
+
+    fn change(&mut self, path: &Path, changes: Vec<Pending>) {
+        let file = self.file(path);
+        self.contents[file].done += changes.len();
+        self.contents[file].pending.extend(changes);
+    }
+
+    fn covered(&mut self, path: &Path) -> Covered {
+        if self.files.contains_key(path) {
+            let file = self.file(path);
+            return Covered::Contents { file, done: self.contents[file].done };
         }
-        let is_within = |other: &Path| other.parent() == Some(path);
-        self.files.retain(|name, file| !(is_within(name) && file.name == Name::Removed));
-        let names = self.files.iter_mut().map(|(path, file)| (path, &mut file.name));
-        for (_, name) in names.chain(self.directories.iter_mut()).filter(|(it, _)| is_within(it)) {
-            *name = Name::Certain;
+        Covered::Names {
+            files: within(path, &self.files),
+            directories: within(path, &self.directories),
+        }
+    }
+
+    fn sync(&mut self, covered: Covered) {
+        match covered {
+            Covered::Contents { file, done } => self.contents[file].sync(done),
+            Covered::Names { files, directories } => {
+                for (path, done) in files {
+                    self.files.entry(path).or_default().sync(done);
+                }
+                for (path, done) in directories {
+                    self.directories.entry(path).or_default().sync(done);
+                }
+            }
         }
     }
 
@@ -122,20 +159,20 @@ impl Disk {
         let mut chance = Chance::of(loss);
         let mut lost = Vec::new();
         for (path, name) in &self.directories {
-            match chance.keeps(*name) {
-                true => std::fs::create_dir(self.moved(path, place)).unwrap(),
-                false => lost.push(path.clone()),
+            match chance.choose(name) {
+                Some(()) => std::fs::create_dir(self.moved(path, place)).unwrap(),
+                None => lost.push(path.clone()),
             }
         }
-        for (path, file) in &self.files {
+        for (path, name) in &self.files {
             let is_lost = lost.iter().any(|directory| path.starts_with(directory));
             // The index of the log is made anew by whoever opens it first.
             let is_index = path.extension().is_some_and(|extension| extension == "db-shm");
-            if is_lost || is_index || !chance.keeps(file.name) {
+            let Some(file) = chance.choose(name).filter(|_| !is_lost && !is_index) else {
                 continue;
-            }
-            let mut contents = file.synced.clone();
-            for pending in file.pending.iter().filter(|_| chance.strikes()) {
+            };
+            let mut contents = self.contents[file].synced.clone();
+            for pending in self.contents[file].pending.iter().filter(|_| chance.strikes()) {
                 pending.apply(&mut contents);
             }
             std::fs::write(self.moved(path, place), contents).unwrap();
@@ -144,6 +181,48 @@ impl Disk {
 
     fn moved(&self, path: &Path, place: &Path) -> PathBuf {
         place.join(path.strip_prefix(&self.home).unwrap())
+    }
+}
+
+/// Returns the names in a directory, and how often each was changed.
+fn within<T>(directory: &Path, names: &BTreeMap<PathBuf, Name<T>>) -> Vec<(PathBuf, usize)> {
+    let names = names.iter().filter(|(path, _)| path.parent() == Some(directory));
+    names.map(|(path, name)| (path.clone(), name.led_to.len())).collect()
+}
+
+impl<T> Default for Name<T> {
+    fn default() -> Self {
+        Self { led_to: Vec::new(), certain: 0 }
+    }
+}
+
+impl<T: Copy> Name<T> {
+    fn lead_to(&mut self, now: Option<T>) {
+        self.led_to.push(now);
+    }
+
+    fn now(&self) -> Option<T> {
+        self.after(self.led_to.len())
+    }
+
+    /// Returns what it led to after so many changes.
+    fn after(&self, changes: usize) -> Option<T> {
+        changes.checked_sub(1).and_then(|last| self.led_to[last])
+    }
+
+    fn sync(&mut self, done: usize) {
+        // Another sync may have begun later and ended earlier.
+        self.certain = self.certain.max(done);
+    }
+}
+
+impl Contents {
+    fn sync(&mut self, done: usize) {
+        // Another sync may have begun later and ended earlier.
+        let synced = self.done - self.pending.len();
+        for pending in self.pending.drain(..done.saturating_sub(synced)) {
+            pending.apply(&mut self.synced);
+        }
     }
 }
 
@@ -172,12 +251,14 @@ impl Chance {
         }
     }
 
-    fn keeps(&mut self, name: Name) -> bool {
-        match name {
-            Name::Certain => true,
-            Name::Made => self.strikes(),
-            Name::Removed => !self.strikes(),
-        }
+    /// Returns what a name leads to when the power is back.
+    fn choose<T: Copy>(&mut self, name: &Name<T>) -> Option<T> {
+        let uncertain = name.led_to.len() - name.certain;
+        name.after(match self {
+            Self::Never => name.certain,
+            Self::Always => name.led_to.len(),
+            Self::Random(random) => name.certain + random.below(uncertain as u64 + 1) as usize,
+        })
     }
 }
 

@@ -28,8 +28,14 @@ pub(super) enum Change {
         path: PathBuf,
         bytes: u64,
     },
-    /// All that was done to a file, or to the names in a directory, is on disk.
+    /// A sync has begun: what is done from here on is not covered by it.
+    SyncBegin {
+        process: u32,
+        path: PathBuf,
+    },
+    /// All that was done to a file, or to the names in a directory, before the sync began is on disk.
     Sync {
+        process: u32,
         path: PathBuf,
     },
     Remove {
@@ -47,21 +53,35 @@ pub(super) fn read(text: &str, home: &Path) -> Vec<Change> {
     for line in text.lines() {
         let (process, call) = line.split_once(' ').expect("a process and a call");
         let call = call.trim_start();
+        let number: u32 = process.parse().expect("the number of a thread");
         if let Some(start) = call.strip_suffix(" <unfinished ...>") {
             unfinished.insert(process, start);
+            changes.extend(sync_begun(start, number).filter(|change| concerns(change, home)));
             continue;
         }
-        // A call counts from when it is done.
+        // A call counts from when it is done, but a sync covers only what was done before it.
         let whole = match call.strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>")) {
             Some((_, rest)) => format!("{}{rest}", unfinished.remove(process).unwrap_or_default()),
             None => call.to_owned(),
         };
-        changes.extend(change(&whole).filter(|change| concerns(change, home)));
+        if !call.starts_with("<... ") {
+            changes.extend(sync_begun(call, number).filter(|change| concerns(change, home)));
+        }
+        changes.extend(change(&whole, number).filter(|change| concerns(change, home)));
     }
     changes
 }
 
-fn change(call: &str) -> Option<Change> {
+fn sync_begun(call: &str, process: u32) -> Option<Change> {
+    let (name, args) = call.split_once('(')?;
+    let path = || Some(PathBuf::from(OsString::from_vec(bytes(args)?)));
+    ["fsync", "fdatasync"]
+        .contains(&name)
+        .then(path)?
+        .map(|path| Change::SyncBegin { process, path })
+}
+
+fn change(call: &str, process: u32) -> Option<Change> {
     let (call, result) = call.rsplit_once(" = ")?;
     let (name, args) = call.trim_end().strip_suffix(')')?.split_once('(')?;
     if result.starts_with('-') {
@@ -81,17 +101,24 @@ fn change(call: &str) -> Option<Change> {
             Change::Said { line: String::from_utf8(bytes(args.get(1)?)?).ok()? }
         }
         "ftruncate" => Change::Truncate { path: path(0)?, bytes: number(1)? },
-        "fsync" | "fdatasync" => Change::Sync { path: path(0)? },
+        "fsync" | "fdatasync" => Change::Sync { process, path: path(0)? },
         "unlink" => Change::Remove { path: path(0)? },
         "unlinkat" => Change::Remove { path: path(1)? },
         _ => return None,
     })
 }
 
-/// Returns the bytes of the string in an argument: `"\x61"`, or the path in `3<\x2f\x61>`.
+/// Returns the bytes of the string in an argument: `"\x61"`, or the path in `3<\x2f\x61>`. A file without a name is lost
+/// with the power, whatever is done to it.
 fn bytes(argument: &str) -> Option<Vec<u8>> {
     let inner = match argument.split_once('<') {
-        Some((_, rest)) => rest.split_once('>')?.0,
+        Some((_, rest)) => {
+            let (path, after) = rest.split_once('>')?;
+            if after.starts_with("(deleted)") {
+                return None;
+            }
+            path
+        }
         None => argument.strip_prefix('"')?.strip_suffix('"')?,
     };
     inner.split("\\x").skip(1).map(|digits| u8::from_str_radix(digits, 16).ok()).collect()
@@ -104,7 +131,8 @@ fn concerns(change: &Change, home: &Path) -> bool {
         | Change::MakeDirectory { path }
         | Change::Write { path, .. }
         | Change::Truncate { path, .. }
-        | Change::Sync { path }
+        | Change::SyncBegin { path, .. }
+        | Change::Sync { path, .. }
         | Change::Remove { path } => path.starts_with(home) && !path.ends_with("said"),
     }
 }

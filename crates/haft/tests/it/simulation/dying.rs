@@ -93,6 +93,10 @@ impl Journal for DyingJournal {
         self.alive(self.inner.resolve(settlement))
     }
 
+    fn hear(&self, call: CallId) -> Answer<'_, ()> {
+        self.alive(self.inner.hear(call))
+    }
+
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
         self.alive(self.inner.note_snapshot(note))
     }

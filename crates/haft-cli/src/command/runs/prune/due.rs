@@ -1,0 +1,97 @@
+//! What is to be known of a run before it goes: how much it holds, for how long nothing happened in it, and which bound
+//! chose it. Nothing is chosen or removed here.
+
+use std::fmt;
+
+use haft::{Clock as _, SystemClock};
+use haft_contract::RunId;
+use haft_journal::{Journal, JournalError, Retention, RunQuery};
+use serde::Serialize;
+
+use super::staying;
+use crate::time;
+
+/// A run that would go.
+#[derive(Serialize)]
+pub(super) struct Due {
+    run: RunId,
+    pub(super) calls: u64,
+    bytes: u64,
+    /// How long ago its last call was made.
+    quiet_ms: u64,
+    because: Bound,
+}
+
+/// What makes a run go.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Bound {
+    /// It was quiet for longer than runs are kept.
+    Age,
+    /// All runs together hold more than is kept.
+    Bytes,
+}
+
+/// Says of each of the runs why it goes, and what goes with it.
+pub(super) async fn describe(
+    journal: &dyn Journal,
+    runs: &[RunId],
+    retention: Retention,
+) -> Result<Vec<Due>, JournalError> {
+    let aged = match retention.before_ms {
+        Some(_) => journal.due(Retention { bytes_max: None, ..retention }).await?,
+        None => Vec::new(),
+    };
+    let mut due = Vec::with_capacity(runs.len());
+    for id in runs {
+        let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
+        for run in journal.runs(query).await? {
+            let last_ms = run.last_call_at_ms.unwrap_or(run.started_at_ms);
+            due.push(Due {
+                run: id.clone(),
+                calls: run.calls,
+                bytes: staying::bytes(journal, id).await?,
+                quiet_ms: SystemClock.now_ms().saturating_sub(last_ms),
+                because: if aged.contains(id) { Bound::Age } else { Bound::Bytes },
+            });
+        }
+    }
+    Ok(due)
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Due { run, calls, bytes, quiet_ms, because } = self;
+        let why = match because {
+            Bound::Age => "it is older than what is kept",
+            Bound::Bytes => "all runs together hold more bytes than are kept",
+        };
+        let calls = super::counted(usize::try_from(*calls).unwrap_or(usize::MAX), "call");
+        write!(f, "{run}: {calls}, {bytes} bytes, quiet for {}: {why}", age(*quiet_ms))
+    }
+}
+
+/// Returns an age in the largest unit of which there is at least one.
+fn age(ms: u64) -> String {
+    let units = [("d", time::DAY_MS), ("h", 3_600_000), ("m", 60_000)];
+    let unit = units.iter().find(|(_, unit_ms)| ms >= *unit_ms);
+    unit.map_or_else(
+        || format!("{}s", ms / 1_000),
+        |(name, unit_ms)| format!("{}{name}", ms / unit_ms),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_one_unit() {
+        let check = |ms: u64, expect: &str| assert_eq!(age(ms), expect);
+        check(0, "0s");
+        check(59_999, "59s");
+        check(60_000, "1m");
+        check(7_200_000, "2h");
+        check(40 * time::DAY_MS, "40d");
+    }
+}

@@ -1,0 +1,108 @@
+//! What is wrong with a command line, as clap says it, but for two things: a value that comes from the environment is
+//! blamed on its variable, and where JSON was asked for the refusal is JSON, too.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Command, CommandFactory};
+
+use crate::cli::Cli;
+use crate::error::{CommandError, Status};
+use crate::output;
+
+/// Says why a command line is not usable, or what it asked to be told: help, the version.
+pub(crate) fn answer(mut err: clap::Error) -> Status {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if !err.use_stderr() {
+        // A reader that has seen enough of the help is no error.
+        let _ = err.print();
+        return Status::Done;
+    }
+    blame_variable(&mut err, &words);
+    if wants_json(&words) {
+        // The words on standard error say it as well.
+        let _ = output::json(&CommandError::usage(summary(&err)).told());
+    }
+    let _ = err.print();
+    Status::Usage
+}
+
+fn wants_json(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+/// Returns what is wrong, without how the command is used.
+fn summary(err: &clap::Error) -> String {
+    let text = err.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let first = text.split("\n\n").next().unwrap_or(text);
+    first.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// Names the variable that a value came from in place of the option that was not given.
+fn blame_variable(err: &mut clap::Error, words: &[OsString]) {
+    let text = |kind: ContextKind| match err.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let (Some(option), Some(value)) =
+        (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue))
+    else {
+        return;
+    };
+    let mut haft = Cli::command();
+    haft.build();
+    let Some(variable) = variable_of(&haft, &option, words) else { return };
+    if std::env::var_os(&variable).is_some_and(|set| set.to_string_lossy() == value) {
+        err.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+    }
+}
+
+/// Returns the variable that stands in for an option, unless the option is among the words.
+fn variable_of(command: &Command, option: &str, words: &[OsString]) -> Option<String> {
+    let is_given = |long: &str| {
+        let flag = format!("--{long}");
+        let begins = |word: &OsString| {
+            let word = word.to_string_lossy();
+            word == flag.as_str() || word.starts_with(&format!("{flag}="))
+        };
+        words.iter().any(begins)
+    };
+    let own = command
+        .get_arguments()
+        .filter(|arg| arg.to_string() == option)
+        .filter(|arg| !arg.get_long().is_some_and(is_given))
+        .find_map(|arg| Some(arg.get_env()?.to_string_lossy().into_owned()));
+    own.or_else(|| command.get_subcommands().find_map(|below| variable_of(below, option, words)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_blamed_for_what_no_option_says() {
+        let mut haft = Cli::command();
+        haft.build();
+        let check = |words: &[&str], option: &str, expect: Option<&str>| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert_eq!(variable_of(&haft, option, &words).as_deref(), expect, "{option}");
+        };
+        check(&["call", "read"], "--attempt <ATTEMPT>", Some("HAFT_ATTEMPT"));
+        check(&["call", "--attempt", "x", "read"], "--attempt <ATTEMPT>", None);
+        check(&["call", "--attempt=x", "read"], "--attempt <ATTEMPT>", None);
+        check(&["runs", "list"], "--timeout-ms <MS>", Some("HAFT_TIMEOUT_MS"));
+        check(&["runs", "list"], "--limit <LIMIT>", None);
+    }
+
+    #[test]
+    fn what_follows_two_dashes_asks_for_nothing() {
+        let check = |words: &[&str], expect: bool| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert_eq!(wants_json(&words), expect, "{words:?}");
+        };
+        check(&["runs", "--json"], true);
+        check(&["call", "read", "--", "--json"], false);
+        check(&[], false);
+    }
+}

@@ -1,0 +1,132 @@
+//! Warnings of the libraries on standard error, in the form of haft's own. One that comes again and again while nothing
+//! changes is said once. What is below a warning is not said at all.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use haft::{Clock as _, SystemClock};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::output;
+
+/// Time for which a warning must not have come up before it is said again, in milliseconds. What is tried every few
+/// seconds and does not work is said once; when it worked for a while and fails anew, it is said anew.
+pub(crate) const WARNING_AGAIN_MS: u64 = 60_000;
+
+/// Sends warnings of the libraries to standard error. The MCP SDK warns of what clients do wrong, which is theirs to
+/// know and not the user's.
+pub(crate) fn to_stderr() {
+    let targets =
+        Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::ERROR);
+    let warnings = Warnings::default().with_filter(targets);
+    // Only a second subscriber in one process could fail, and this is the first.
+    let _ = tracing_subscriber::registry().with(warnings).try_init();
+}
+
+#[derive(Default)]
+struct Warnings {
+    // Any thread may warn; the lock is held for a look-up.
+    said: Mutex<Said>,
+}
+
+/// When each warning came up last, in milliseconds since 1970.
+#[derive(Default)]
+struct Said {
+    at_ms: HashMap<String, u64>,
+}
+
+impl Said {
+    /// Notes that a warning came up, and returns whether it is to be said.
+    fn is_new(&mut self, text: &str, now_ms: u64) -> bool {
+        let is_recent = |at_ms: u64| now_ms.saturating_sub(at_ms) < WARNING_AGAIN_MS;
+        // What is not recent needs no keeping.
+        self.at_ms.retain(|_, at_ms| is_recent(*at_ms));
+        self.at_ms.insert(text.to_owned(), now_ms).is_none()
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut words = Words::default();
+        event.record(&mut words);
+        let text = words.text();
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_new(&text, SystemClock.now_ms()) {
+            output::warning(&text, None);
+        }
+    }
+}
+
+/// What an event says: its message, why, and what it is about.
+#[derive(Default)]
+struct Words {
+    message: String,
+    why: Option<String>,
+    about: Vec<String>,
+}
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.note(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.note(field.name(), value.to_owned());
+    }
+}
+
+impl Words {
+    fn note(&mut self, name: &str, value: String) {
+        match name {
+            "message" => self.message = value,
+            "err" => self.why = Some(value),
+            name => self.about.push(format!("{name} {value}")),
+        }
+    }
+
+    fn text(&self) -> String {
+        let about = if self.about.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", self.about.join(", "))
+        };
+        let why = self.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        format!("{}{about}{why}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_failing_is_said_once() {
+        let mut said = Said::default();
+        let mut check =
+            |text: &str, now_ms: u64, expect: bool| assert_eq!(said.is_new(text, now_ms), expect);
+        check("a", 0, true);
+        check("a", 40_000, false);
+        check("b", 40_000, true);
+        // It is counted from when it came up last, not from when it was said.
+        check("a", 99_999, false);
+        check("a", 99_999 + WARNING_AGAIN_MS, true);
+    }
+
+    #[test]
+    fn warnings_have_the_form_of_all_others() {
+        let mut words = Words::default();
+        words.note("run", "nightly".to_owned());
+        words.note("err", "no answer".to_owned());
+        words.note("message", "the run could not be held for longer".to_owned());
+        assert_eq!(words.text(), "the run could not be held for longer (run nightly): no answer");
+        let alone = Words { message: "it is so".to_owned(), ..Words::default() };
+        assert_eq!(alone.text(), "it is so");
+    }
+}

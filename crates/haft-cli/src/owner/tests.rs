@@ -1,0 +1,121 @@
+//! Who is gone, who is not, and of whom nothing is said.
+
+use std::process::{Child, Command, Stdio};
+
+use super::*;
+
+fn owner(id: String) -> Owner {
+    Owner { id, place: String::new() }
+}
+
+fn owner_of(identity: &Identity) -> Owner {
+    owner(identity.named("x"))
+}
+
+fn began(pid: u32) -> Option<u64> {
+    match see(Path::new(PROC), pid) {
+        Sight::Running { began } => Some(began),
+        Sight::Ended | Sight::Unknown => None,
+    }
+}
+
+fn waiting() -> Child {
+    Command::new("cat").stdin(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_process_is_gone_when_it_has_ended_or_its_number_is_somebody_elses() {
+    let this = this_process(7).unwrap();
+    assert_eq!(find_out(&this), Some(false), "{this:?}");
+    let ours = parse(&this.id).unwrap();
+
+    let mut child = waiting();
+    let theirs = Identity { pid: child.id(), began: began(child.id()).unwrap(), ..ours.clone() };
+    assert_eq!(find_out(&owner_of(&theirs)), Some(false));
+    child.kill().unwrap();
+    // It has ended before anybody asks how.
+    while began(child.id()).is_some() {
+        std::thread::yield_now();
+    }
+    assert!(is_gone(&owner_of(&theirs)));
+    child.wait().unwrap();
+    assert!(is_gone(&owner_of(&theirs)));
+    assert!(is_gone(&owner_of(&Identity { began: ours.began + 1, ..ours })));
+}
+
+#[test]
+fn of_what_cannot_be_seen_nothing_is_said() {
+    let ours = this_identity().unwrap();
+    // Of a process that is certainly not there.
+    let check = |change: &dyn Fn(&mut System)| {
+        let mut theirs = Identity { pid: i32::MAX.unsigned_abs(), ..ours.clone() };
+        assert_eq!(find_out(&owner_of(&theirs)), Some(true));
+        change(&mut theirs.system);
+        assert_eq!(find_out(&owner_of(&theirs)), None, "{theirs:?}");
+    };
+    check(&|system| system.machine = "another".to_owned());
+    check(&|system| system.host = "elsewhere".to_owned());
+    // Two machines of one name, or this one after it was started again: nobody can tell.
+    check(&|system| system.boot = "another".to_owned());
+    check(&|system| system.namespace = "pid:[1]".to_owned());
+    for id in ["", "x", "a b c d e f g"] {
+        assert_eq!(find_out(&owner(id.to_owned())), None);
+    }
+}
+
+#[test]
+fn nothing_is_said_of_owners_that_were_named_before_machines_were() {
+    let Identity { system: System { host, boot, namespace, .. }, pid, began } =
+        this_identity().unwrap();
+    for began in [began, began + 1] {
+        let former = format!("{host} {boot} {namespace} {pid} {began} process_x");
+        assert_eq!(find_out(&owner(former)), None);
+    }
+}
+
+#[test]
+fn a_process_that_is_not_shown_may_live() {
+    let mut child = waiting();
+    let nowhere = tempfile::tempdir().unwrap();
+    // As where processes of others are hidden, or nothing can be opened any more.
+    assert_eq!(see(nowhere.path(), child.id()), Sight::Unknown);
+    std::fs::create_dir_all(nowhere.path().join(child.id().to_string()).join("stat")).unwrap();
+    assert_eq!(see(nowhere.path(), child.id()), Sight::Unknown);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(see(nowhere.path(), child.id()), Sight::Ended);
+    for pid in [0, u32::MAX] {
+        assert_eq!(see(nowhere.path(), pid), Sight::Unknown);
+    }
+}
+
+#[test]
+fn what_is_shown_of_a_process_is_read_past_its_name() {
+    let check = |stat: &str, expect: Sight| assert_eq!(read_stat(stat), expect, "{stat}");
+    let rest = "1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+    check(&format!("7 (a) Z) S {rest}"), Sight::Running { began: 4711 });
+    check(&format!("7 (a) Z {rest}"), Sight::Ended);
+    check(&format!("7 (a) X {rest}"), Sight::Ended);
+    check(&format!("7 (a) T {rest}"), Sight::Unknown);
+    check("7 (a) S 1 1", Sight::Unknown);
+    check("7 (a", Sight::Unknown);
+    check("", Sight::Unknown);
+}
+
+#[test]
+fn a_machine_is_known_by_a_hash_of_its_number() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("machine-id");
+    assert_eq!(machine(&path), NO_MACHINE);
+    let of = |text: &str| {
+        fs::write(&path, text).unwrap();
+        machine(&path)
+    };
+    assert_eq!(of("uninitialized\n"), NO_MACHINE);
+    let (number, other) = ("0123456789abcdef0123456789abcdef", "f123456789abcdef0123456789abcdef");
+    let hash = of(number);
+    assert_eq!(hash.len(), MACHINE_CHARS);
+    assert_eq!(of(&format!("{number}\n")), hash);
+    assert_ne!(of(other), hash);
+    assert!(!hash.contains(number));
+}

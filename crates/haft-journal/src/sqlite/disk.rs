@@ -1,0 +1,164 @@
+//! The thread that brings commits to the disk while the writer goes on with the next ones. SQLite could sync each commit
+//! itself, but then nothing is written as long as the disk works. So it only writes them, and whoever was promised more
+//! is answered after a sync of the write-ahead log that began when the commit was in it.
+//!
+//! A commit is seen by readers before that. Nobody is told of what was seen too early all the same:
+//!
+//! - Readers of this process are answered after a sync, too, if there are commits that none has covered.
+//! - Other processes do not see what is missing. But a sync is of the whole log, whoever wrote into it: whatever another
+//!   process makes durable comes after all that it had seen. An effect has its intent synced first; whoever takes over a
+//!   run, and answers from what is recorded of it, has the log synced between taking and looking; and who does not have a
+//!   run answers none of its calls.
+//!
+//! All else that keeps the file whole stays SQLite's business, in whichever process: before pages are moved out of the log
+//! it is synced; the database is, before the log begins anew, so that a commit which is overwritten before its sync is
+//! in the database; and the process that writes a log's first block syncs it together with its directory. The log is not
+//! replaced as long as any connection is open.
+//!
+//! What this does not cover is a disk that loses what it took. After a sync that failed, this process promises nothing any
+//! more, nor does any that had the log open; one that opens it later cannot know.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::worker::Worker;
+use super::writer::{Batch, answer};
+use crate::JournalError;
+use crate::limits::UNSYNCED_COMMITS_MAX;
+
+/// What brings commits to the disk.
+pub(super) struct Disk {
+    log: Arc<Log>,
+    worker: Worker<Batch>,
+}
+
+/// The write-ahead log as a file.
+///
+/// The writer, the thread and the reader all sync it, each under the lock: the kernel reports a failure to one of them
+/// only, and the others must not take the data for safe. What is locked is the failure, once there was one.
+pub(super) struct Log {
+    file: File,
+    failure: Mutex<Option<Failure>>,
+    /// How many commits that have to get to the disk were begun. Each is counted before anybody can see it.
+    begun: AtomicU64,
+    /// How many of them have ended.
+    ended: AtomicU64,
+    /// How many of them are on disk.
+    synced: AtomicU64,
+}
+
+/// Why nothing more is promised.
+#[derive(Clone, Debug)]
+pub(super) struct Failure(String);
+
+impl Disk {
+    /// Takes the log that lies beside the database at `path`, which SQLite must have open already: as long as it has, nobody
+    /// replaces the log.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let mut name = path.canonicalize()?.into_os_string();
+        name.push("-wal");
+        Self::over(File::open(name)?, path)
+    }
+
+    /// Takes the file that is to be synced.
+    pub(super) fn over(file: File, path: &Path) -> io::Result<Self> {
+        let log = Arc::new(Log {
+            file,
+            failure: Mutex::new(None),
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+        });
+        let (synced, path) = (Arc::clone(&log), path.to_owned());
+        let worker = Worker::spawn("journal-disk", UNSYNCED_COMMITS_MAX, move |commits| {
+            run(&synced, &path, commits);
+        })?;
+        Ok(Self { log, worker })
+    }
+
+    pub(super) fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// Answers the jobs of a commit once it is on disk. Waits while too many commits are on their way.
+    pub(super) fn answer_later(&self, commit: Batch) {
+        // The thread takes until nobody can send any more, so there is always somebody to send to.
+        self.worker.send_blocking(commit);
+    }
+}
+
+impl Failure {
+    /// Returns what callers hear.
+    pub(super) fn to_error(&self, path: &Path) -> JournalError {
+        JournalError::Failed { path: path.to_owned(), detail: self.0.clone() }
+    }
+}
+
+impl Log {
+    /// Counts a commit that will have to get to the disk. Only one thread commits.
+    pub(super) fn begin_commit(&self) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Says that the commit is in the log, or failed and left nothing there.
+    pub(super) fn end_commit(&self) {
+        self.ended.store(self.begun.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
+    /// Brings all commits that have ended to the disk.
+    pub(super) fn sync_ended(&self) -> Result<(), Failure> {
+        self.sync(self.ended.load(Ordering::SeqCst))
+    }
+
+    /// Brings all commits to the disk that anybody can have seen. That includes one that has not ended: readers see it a
+    /// moment earlier than the thread that commits it.
+    pub(super) fn sync_seen(&self) -> Result<(), Failure> {
+        let begun = self.begun.load(Ordering::SeqCst);
+        if self.synced.load(Ordering::SeqCst) >= begun { Ok(()) } else { self.sync(begun) }
+    }
+
+    /// Returns why nothing more can be promised, if so.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Syncs, unless so many commits got to the disk while the lock was waited for.
+    fn sync(&self, commits: u64) -> Result<(), Failure> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = &*failure {
+            return Err(failure.clone());
+        }
+        if self.synced.load(Ordering::SeqCst) >= commits {
+            return Ok(());
+        }
+        // Those that end from here on may be covered or not.
+        let ended = self.ended.load(Ordering::SeqCst);
+        if let Err(err) = self.file.sync_data() {
+            // It may succeed the next time although the data is gone: Linux reports a failure once and forgets.
+            let lost = Failure(format!("its log could not be brought to the disk: {err}"));
+            *failure = Some(lost.clone());
+            return Err(lost);
+        }
+        self.synced.store(ended, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// Syncs for all commits that have queued up meanwhile at once.
+fn run(log: &Log, path: &Path, mut commits: mpsc::Receiver<Batch>) {
+    let mut waiting = Vec::new();
+    while commits.blocking_recv_many(&mut waiting, UNSYNCED_COMMITS_MAX) > 0 {
+        let synced = log.sync_ended();
+        for commit in waiting.drain(..) {
+            answer(commit, || synced.clone().map_err(|failure| failure.to_error(path)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! The disk thread while the disk stands still.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Poll, Waker};
+
+use super::*;
+use crate::entry::Firmness;
+use crate::sqlite::job::Job;
+use crate::sqlite::transaction::Writing;
+
+/// A job that has nothing to write and says how it is answered.
+struct Promise(Sender<bool>);
+
+impl Job for Promise {
+    fn firmness(&self) -> Firmness {
+        Firmness::Power
+    }
+
+    fn apply(&mut self, _: &mut Writing<'_>) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), JournalError>) {
+        self.0.send(committed.is_ok()).unwrap();
+    }
+}
+
+#[test]
+fn at_the_bound_the_writer_waits_and_nobody_is_answered_before_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let disk = Disk::over(File::create(&path).unwrap(), &path).unwrap();
+    let (answer, answers) = channel();
+
+    let standstill = disk.log.failure.lock().unwrap();
+    let mut taken = 0;
+    loop {
+        disk.log.begin_commit();
+        disk.log.end_commit();
+        let commit: Batch = vec![Box::new(Promise(answer.clone()))];
+        match pin!(disk.worker.send(commit)).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(sent) => sent.unwrap(),
+            Poll::Pending => break,
+        }
+        taken += 1;
+    }
+    // The thread may be at as many already as can wait behind them.
+    assert!((UNSYNCED_COMMITS_MAX..=2 * UNSYNCED_COMMITS_MAX).contains(&taken), "{taken}");
+    assert!(answers.try_recv().is_err(), "somebody was answered before the disk");
+
+    drop(standstill);
+    drop((disk, answer));
+    assert_eq!(answers.iter().collect::<Vec<_>>(), vec![true; taken]);
+}
+
+#[test]
+fn what_was_seen_is_synced_and_what_is_on_disk_is_not_synced_again() {
+    let log_over = |path: &str| {
+        Arc::clone(Disk::over(File::open(path).unwrap(), Path::new(path)).unwrap().log())
+    };
+    let unsyncable = log_over("/dev/null");
+    unsyncable.sync_seen().unwrap();
+    unsyncable.sync_ended().unwrap();
+    // Readers may see a commit before it has ended.
+    unsyncable.begin_commit();
+    unsyncable.sync_ended().unwrap();
+    unsyncable.sync_seen().unwrap_err();
+    unsyncable.end_commit();
+    unsyncable.sync_ended().unwrap_err();
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let log = log_over(file.path().to_str().unwrap());
+    log.begin_commit();
+    log.sync_seen().unwrap();
+    assert_eq!(log.synced.load(Ordering::SeqCst), 0, "it had not ended when the sync began");
+    log.end_commit();
+    log.sync_seen().unwrap();
+    assert_eq!(log.synced.load(Ordering::SeqCst), 1);
+}

@@ -1,0 +1,118 @@
+//! A journal that is slow to write down what was recorded, and what somebody removes meanwhile.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use haft_contract::{RunId, Scope};
+use haft_journal::{
+    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
+    Retention, RunQuery, RunRow, Settlement,
+};
+use tokio::sync::{Notify, oneshot};
+
+use super::*;
+
+/// A journal in memory that keeps notes waiting. As with a real one, a note that was given to it is written whether or not
+/// anybody waits for that.
+#[derive(Default)]
+struct SlowJournal {
+    inner: MemoryJournal,
+    is_slow: AtomicBool,
+    waiting: Mutex<Vec<(SnapshotNote, oneshot::Sender<()>)>>,
+    came: Notify,
+}
+
+impl SlowJournal {
+    /// Writes what waits, and everything from now on at once.
+    async fn hurry(&self) {
+        self.is_slow.store(false, Ordering::SeqCst);
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
+        for (note, written) in waiting {
+            self.inner.note_snapshot(note).await.unwrap();
+            // Whoever waited may have given up.
+            let _ = written.send(());
+        }
+    }
+}
+
+macro_rules! passed_on {
+    ($(fn $name:ident($($arg:ident: $of:ty),*) -> $answer:ty;)*) => {
+        $(fn $name(&self, $($arg: $of),*) -> Answer<'_, $answer> {
+            self.inner.$name($($arg),*)
+        })*
+    };
+}
+
+impl Journal for SlowJournal {
+    fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
+        if !self.is_slow.load(Ordering::SeqCst) {
+            return self.inner.note_snapshot(note);
+        }
+        let (sender, written) = oneshot::channel();
+        self.waiting.lock().unwrap().push((note, sender));
+        self.came.notify_one();
+        Box::pin(async move {
+            written.await.unwrap();
+            Ok::<(), JournalError>(())
+        })
+    }
+
+    passed_on! {
+        fn open_run(run: NewRun, claim: Claim) -> Lease;
+        fn renew(lease: Lease, claim: Claim) -> ();
+        fn close_run(lease: Lease) -> ();
+        fn holders() -> Vec<Holder>;
+        fn abandon(holder: Holder) -> Vec<CallId>;
+        fn attempt(scope: &Scope) -> AttemptState;
+        fn recorded(scope: &Scope) -> Vec<RecordedCall>;
+        fn by_driver_id(scope: &Scope, driver_call_id: &str) -> Option<CallRow>;
+        fn earlier_effects(scope: &Scope, calls_max: u32) -> EarlierEffects;
+        fn intend(call: PlannedCall) -> Intent;
+        fn amend(intent: &Intent, details: String) -> ();
+        fn settle(intent: Intent, outcome: Outcome) -> ();
+        fn refuse(call: PlannedCall, outcome: Outcome) -> ();
+        fn resolve(settlement: Settlement) -> CallRow;
+        fn hear(call: CallId) -> ();
+        fn snapshots(run: &RunId, call: Option<&CallId>) -> Vec<SnapshotNote>;
+        fn late_outcomes(run: &RunId) -> Vec<LateOutcome>;
+        fn calls(query: CallQuery) -> Vec<CallRow>;
+        fn runs(query: RunQuery) -> Vec<RunRow>;
+        fn due(retention: Retention) -> Vec<RunId>;
+        fn prune(retention: Retention) -> Pruned;
+        fn verify() -> Vec<Finding>;
+    }
+}
+
+#[tokio::test]
+async fn what_a_note_on_its_way_names_is_not_pruned_although_nobody_waits() {
+    let journal = Arc::new(SlowJournal::default());
+    let place = Place::with(Options::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
+    let call = place.call("order", "x").await;
+    let roots = Roots::open(&place.at(""), &[]).unwrap();
+    let stores = place.directory.path().join("stores");
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let hook =
+        WorkspaceSnapshots::new(&stores, &roots, Arc::clone(&place.journal), clock, &place.options);
+    place.write("kept", "as it was");
+    journal.is_slow.store(true, Ordering::SeqCst);
+    let effect = EffectAhead {
+        tool: "command".to_owned(),
+        call_id: call.clone(),
+        writes: Vec::new(),
+        runs_commands: true,
+    };
+    tokio::select! {
+        noted = hook.before_effect(&effect) => panic!("{noted:?}"),
+        // From here on nobody waits for the hook any more, as when its time is over.
+        () = journal.came.notified() => {}
+    }
+    assert_eq!(place.history().prune().await.unwrap().busy, 1);
+    journal.hurry().await;
+    while place.history().prune().await.unwrap().busy > 0 {
+        tokio::task::yield_now().await;
+    }
+    fs::remove_file(place.at("kept")).unwrap();
+    place.undo(&Selection::Call(call)).await.unwrap();
+    assert_eq!(fs::read_to_string(place.at("kept")).unwrap(), "as it was");
+}
