@@ -23,7 +23,8 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 ///
 /// Outside this crate a journal can be wrapped but not written anew, because only this crate makes an [`Intent`].
 pub trait Journal: Send + Sync {
-    /// Takes a run, which is recorded first if it is not there; one that is there keeps what was recorded of it.
+    /// Takes a run, which is recorded first if it is not there; one that is there keeps what was recorded of it, and that is
+    /// durable from then on: whoever goes on builds on it.
     ///
     /// An owner that has it already gets its lease again, for as long as the claim says. Of another owner it is taken
     /// only when [its time is over](Holder::is_over), which [abandons](Journal::abandon) it first; else the answer is
@@ -114,7 +115,7 @@ pub trait Journal: Send + Sync {
     /// Returns the runs that [`prune`](Journal::prune) would remove now, in the same order.
     fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>>;
 
-    /// Removes runs with everything that belongs to them, the one that was quiet for longest first, and returns which.
+    /// Removes runs with everything that belongs to them, durably, the one that was quiet for longest first, and returns which.
     /// One that is used meanwhile stays. A removal that was interrupted is finished by the next, and by whoever opens a
     /// run of that name.
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned>;

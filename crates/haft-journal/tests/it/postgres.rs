@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft_contract::{CallId, Effect, Scope};
+use haft_contract::{CallId, CallKey, Effect, Scope};
 use haft_journal::{
     CallOrder, CallQuery, CallRow, Holder, Journal, JournalError, PlannedCall, PostgresJournal,
     SettledBy, Settlement, Status, Verdict,
@@ -333,6 +333,41 @@ async fn the_view_cuts_an_output_before_the_character_that_crosses_the_bound() {
     }
     let ask = "SELECT octet_length(output_json), right(output_json, 1) FROM haft._smithers_tool_calls ORDER BY seq";
     assert_eq!(server.ask(&database, ask), expected);
+}
+
+/// A database as the first version made it, with a call that was settled after its process had died.
+const VERSION_1: &str = concat!(
+    "CREATE SCHEMA haft; \
+     CREATE TABLE haft.schema_version (id bigint PRIMARY KEY CHECK (id = 1), version bigint NOT NULL); \
+     INSERT INTO haft.schema_version (id, version) VALUES (1, 1);",
+    include_str!("../../src/postgres/schema/1.sql"),
+    "INSERT INTO haft.runs (id, front_end, root, version, started_at_ms, settings, epoch) \
+     VALUES ('r', 'cli', '/project', '0.1.0', 1000, '{}', 1); \
+     INSERT INTO haft.calls (change, run, node, iteration, attempt, seq, tool, effect, status, verdict, settled_by, epoch, \
+     started_at_ms, finished_at_ms, first_key, call_key, input, accesses, envelope) \
+     VALUES (2, 'r', 'main', 0, 1, 1, 'bash', 'once', 'succeeded', 'happened', 'operator', 1, 2000, 3000, 'KEY', 'KEY', \
+     '{\"cmd\":\"ls\"}', '[]', '{\"type\":\"output\",\"data\":\"ok\",\"metadata\":{\"duration_ms\":1}}'); \
+     UPDATE haft.changes SET last = 2;",
+);
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_brought_up_to_date() {
+    let server = Server::shared();
+    let database = server.database();
+    let key = CallKey::first(&scope("r"), "bash", r#"{"cmd":"ls"}"#).to_string();
+    server.ask(&database, &VERSION_1.replace("KEY\'", &format!("{key}\'")));
+    let journal = connect(&server.url_of(&database)).await;
+    let rows = all_calls(&journal).await;
+    expect!["2 r/main/0/1/1 bash succeeded\n"].assert_eq(&lines(&rows));
+    let unheard = async || {
+        let state = journal.attempt(&scope("r")).await.unwrap();
+        state.unheard.iter().map(|call| call.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(unheard().await, [1]);
+    journal.hear(rows[0].id()).await.unwrap();
+    assert_eq!(unheard().await, [] as [u32; 0]);
+    assert_eq!(journal.verify().await.unwrap(), []);
+    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "2\n");
 }
 
 async fn check_no_journal(url: &str, expect: Expect) {
