@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The session in docs/session.svg. Needs haft on PATH. To record it anew:
-#   asciinema rec --overwrite --cols 126 --rows 36 -c docs/session.sh session.cast
+#   asciinema rec --overwrite --cols 126 --rows 40 -c docs/session.sh session.cast
 #   svg-term --in session.cast --out docs/session.svg --window --no-cursor
 set -u
 workspace=$(mktemp -d)
@@ -25,10 +25,12 @@ run() {
 
 run "haft call grep '{\"pattern\": \"greet\"}'"
 run "haft call edit '{\"path\": \"greet.py\", \"old_string\": \"greet(\\\"world\\\")\", \"new_string\": \"greet(\\\"haft\\\")\"}'"
-run "haft call edit '{\"path\": \"greet.py\", \"old_string\": \"wrold\", \"new_string\": \"world\"}'"
+run "haft call --run demo edit '{\"path\": \"greet.py\", \"old_string\": \"wrold\", \"new_string\": \"world\"}'"
 run "haft call bash '{\"cmd\": \"python3 greet.py | tr a-z A-Z\"}' --json"
 run "haft call bash '{\"cmd\": \"rm -rf /usr\"}'"
 run "haft call read '{\"path\": \"../../etc/passwd\"}'"
 run "haft runs list"
+run "haft diff demo"
+run "haft undo demo"
 sleep 2
 rm -rf "$workspace" "$HAFT_STATE_DIR"
