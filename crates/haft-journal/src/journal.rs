@@ -4,9 +4,9 @@
 use haft_contract::{BoxFuture, CallId, RunId, Scope};
 
 use crate::{
-    AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent, JournalError,
-    LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall, Retention, RunQuery,
-    RunRow, Settlement, SnapshotNote,
+    AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
+    Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
 
 /// What a method of a journal answers.
@@ -112,8 +112,8 @@ pub trait Journal: Send + Sync {
     /// Returns the recorded runs that the query asks for, the one begun last first.
     fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>>;
 
-    /// Returns the runs that [`prune`](Journal::prune) would remove now, in the same order.
-    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>>;
+    /// Returns what [`prune`](Journal::prune) would remove now, in the same order, and what it would keep.
+    fn due(&self, retention: Retention) -> Answer<'_, Due>;
 
     /// Removes runs with everything that belongs to them, durably, the one that was quiet for longest first, and returns which.
     /// One that is used meanwhile stays. A removal that was interrupted is finished by the next, and by whoever opens a

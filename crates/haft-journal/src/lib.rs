@@ -84,6 +84,6 @@ pub use row::{
 };
 pub use settlement::{SettledBy, Settlement, Verdict};
 pub use snapshot::SnapshotNote;
-pub use upkeep::{Finding, Pruned, Retention};
+pub use upkeep::{Due, Finding, Pruned, Retention};
 
 pub use error::JournalError;

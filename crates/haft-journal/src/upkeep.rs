@@ -10,6 +10,18 @@ pub struct Retention {
     pub before_ms: Option<u64>,
     /// While the texts of all calls together hold more than this many bytes, the run that was quiet for longest goes.
     pub bytes_max: Option<u64>,
+    /// Whether a run stays that has a call in doubt, of which nobody has said yet whether it happened: who does not know of
+    /// the call makes it again. Another run goes in its place.
+    pub keeps_in_doubt: bool,
+}
+
+/// What would be removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// The runs that would go, the one that was quiet for longest first.
+    pub runs: Vec<RunId>,
+    /// Runs that stay because calls of theirs are in doubt.
+    pub kept_in_doubt: Vec<RunId>,
 }
 
 /// What was removed.
@@ -19,6 +31,8 @@ pub struct Pruned {
     pub runs: Vec<RunId>,
     /// How many calls went with them.
     pub calls: u64,
+    /// Runs that stayed because calls of theirs are in doubt.
+    pub kept_in_doubt: Vec<RunId>,
 }
 
 /// Something in a journal that is not as haft leaves it.
@@ -39,20 +53,27 @@ pub(crate) struct RunAge {
     /// How much its calls hold.
     pub(crate) bytes: u64,
     pub(crate) is_held: bool,
+    /// Whether it has a `once` call of which nobody knows whether it happened.
+    pub(crate) is_in_doubt: bool,
 }
 
 impl Retention {
     /// Returns those of all runs that go, the one that was quiet for longest first.
-    pub(crate) fn chosen(self, mut ages: Vec<RunAge>) -> Vec<RunId> {
+    pub(crate) fn chosen(self, mut ages: Vec<RunAge>) -> Due {
         ages.sort_by_key(|age| age.latest_ms);
         let mut bytes: u64 = ages.iter().map(|age| age.bytes).sum();
-        let mut chosen = Vec::new();
+        let mut chosen = Due::default();
         for age in ages {
             let is_old = self.before_ms.is_some_and(|before_ms| age.latest_ms < before_ms);
             let is_too_much = self.bytes_max.is_some_and(|bytes_max| bytes > bytes_max);
-            if !age.is_held && (is_old || is_too_much) {
+            if age.is_held || !(is_old || is_too_much) {
+                continue;
+            }
+            if self.keeps_in_doubt && age.is_in_doubt {
+                chosen.kept_in_doubt.push(age.run);
+            } else {
                 bytes -= age.bytes;
-                chosen.push(age.run);
+                chosen.runs.push(age.run);
             }
         }
         chosen

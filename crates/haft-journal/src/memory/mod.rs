@@ -9,7 +9,7 @@ use haft_contract::{CallId, RunId, Scope};
 
 use crate::entry::Entry;
 use crate::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
     Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
@@ -136,7 +136,7 @@ impl Journal for MemoryJournal {
         self.answer(move |records| Ok(records.runs(&query)))
     }
 
-    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+    fn due(&self, retention: Retention) -> Answer<'_, Due> {
         self.answer(move |records| Ok(records.due(retention)))
     }
 

@@ -14,9 +14,9 @@ use crate::limits::RESUMES_MAX;
 use crate::row::collect_rows;
 use crate::upkeep::RunAge;
 use crate::{
-    AttemptState, CallOrder, CallQuery, CallRow, Claim, EarlierEffect, EarlierEffects, Finding,
-    Holder, JournalError, LateOutcome, Lease, NewRun, PlannedCall, Pruned, RecordedCall, Retention,
-    RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status, UnheardCall, Verdict,
+    AttemptState, CallOrder, CallQuery, CallRow, Claim, Due, EarlierEffect, EarlierEffects,
+    Finding, Holder, JournalError, LateOutcome, Lease, NewRun, PlannedCall, Pruned, RecordedCall,
+    Retention, RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status, UnheardCall, Verdict,
 };
 
 /// Orders calls by run, node, iteration, attempt and seq.
@@ -278,20 +278,20 @@ impl Records {
         runs.into_iter().take(rows_max).map(|run| self.run_row(run)).collect()
     }
 
-    pub(super) fn due(&self, retention: Retention) -> Vec<RunId> {
+    pub(super) fn due(&self, retention: Retention) -> Due {
         let mut runs: Vec<&Run> = self.runs.values().collect();
         runs.sort_by_key(|run| run.number);
         retention.chosen(runs.into_iter().map(|run| self.age(run)).collect())
     }
 
     pub(super) fn prune(&mut self, retention: Retention) -> Pruned {
-        let chosen = self.due(retention);
+        let Due { runs, kept_in_doubt } = self.due(retention);
         let calls_before = self.calls.len();
-        for run in &chosen {
+        for run in &runs {
             self.remove(run);
         }
         let calls = u64::try_from(calls_before - self.calls.len()).unwrap_or(u64::MAX);
-        Pruned { runs: chosen, calls }
+        Pruned { runs, calls, kept_in_doubt }
     }
 
     pub(super) fn verify(&self) -> Vec<Finding> {
@@ -418,6 +418,9 @@ impl Records {
             latest_ms: times.fold(run.run.started_at_ms, u64::max),
             bytes: rows().map(|row| u64::try_from(row.text_bytes()).unwrap_or(u64::MAX)).sum(),
             is_held: run.standing.holder.is_some(),
+            is_in_doubt: rows().any(|row| {
+                row.effect == Effect::Once && row.status == Status::Unknown && row.verdict.is_none()
+            }),
         }
     }
 

@@ -34,7 +34,7 @@ use crate::entry::{Entry, Firmness};
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX, SESSIONS_MAX};
 use crate::row::collect_rows;
 use crate::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
     Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
@@ -45,7 +45,7 @@ use failure::Trouble;
 use query::Query;
 use reader::{Wanted, Which};
 use session::{Link, Role, Session};
-use upkeep::{Candidate, Removal};
+use upkeep::{Candidate, Candidates, Removal};
 use writer::{Record, Request, Writer};
 
 /// A journal in a PostgreSQL database.
@@ -153,8 +153,8 @@ impl PostgresJournal {
         read.map_err(|trouble| trouble.error(&self.path))
     }
 
-    /// Returns the runs that go.
-    async fn candidates(&self, retention: Retention) -> Result<Vec<Candidate>, JournalError> {
+    /// Finds out what is to be removed.
+    async fn candidates(&self, retention: Retention) -> Result<Candidates, JournalError> {
         let rows = self.ask(Query::ages()).await?;
         upkeep::candidates(&rows, retention).map_err(|trouble| trouble.error(&self.path))
     }
@@ -327,15 +327,15 @@ impl Journal for PostgresJournal {
         Box::pin(self.read(Query::runs(&query), row::run_row))
     }
 
-    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
-        let runs = |found: Vec<Candidate>| found.into_iter().map(|found| found.run).collect();
-        Box::pin(async move { self.candidates(retention).await.map(runs) })
+    fn due(&self, retention: Retention) -> Answer<'_, Due> {
+        Box::pin(async move { self.candidates(retention).await.map(Candidates::due) })
     }
 
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
         Box::pin(async move {
-            let mut pruned = Pruned::default();
-            for candidate in self.candidates(retention).await? {
+            let found = self.candidates(retention).await?;
+            let mut pruned = Pruned { kept_in_doubt: found.kept_in_doubt, ..Pruned::default() };
+            for candidate in found.going {
                 let (run, calls) = (candidate.run.clone(), candidate.calls);
                 if self.remove(candidate).await? {
                     pruned.runs.push(run);

@@ -207,7 +207,7 @@ impl Query {
             "SELECT run.id, run.owner_id IS NOT NULL, \
              greatest(run.started_at_ms, max(call.started_at_ms), max(call.finished_at_ms)), \
              coalesce(sum({CALL_BYTES}), 0)::bigint, coalesce(max(call.change), 0), run.epoch, run.is_going, \
-             count(call.change) \
+             count(call.change), coalesce(bool_or(status = 'unknown' AND verdict IS NULL AND effect = 'once'), false) \
              FROM haft.runs AS run LEFT JOIN haft.calls AS call ON call.run = run.id GROUP BY run.number \
              ORDER BY run.number"
         );

@@ -14,7 +14,7 @@ use super::row::{self, CALL_COLUMNS, Columns as _, LATE_COLUMNS};
 use crate::inspection::Inspection;
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::upkeep::RunAge;
-use crate::{Finding, Retention};
+use crate::{Due, Finding, Retention};
 
 const RUN_LATEST: &str = "SELECT coalesce(max(change), 0) FROM haft.calls WHERE run || '' = $1";
 
@@ -59,6 +59,20 @@ pub(super) struct Candidate {
     last_change: i64,
 }
 
+/// What is to be removed, and what is not.
+pub(super) struct Candidates {
+    /// The runs that go, with those whose removal was interrupted.
+    pub(super) going: Vec<Candidate>,
+    pub(super) kept_in_doubt: Vec<RunId>,
+}
+
+impl Candidates {
+    pub(super) fn due(self) -> Due {
+        let runs = self.going.into_iter().map(|candidate| candidate.run).collect();
+        Due { runs, kept_in_doubt: self.kept_in_doubt }
+    }
+}
+
 /// How far the removal of a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
@@ -70,8 +84,8 @@ pub(super) enum Removal {
     Kept,
 }
 
-/// Returns the runs that go, with those whose removal was interrupted.
-pub(super) fn candidates(rows: &[Row], retention: Retention) -> Result<Vec<Candidate>, Trouble> {
+/// Finds out what is to be removed.
+pub(super) fn candidates(rows: &[Row], retention: Retention) -> Result<Candidates, Trouble> {
     let (mut ages, mut seen, mut going) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         let run = row.word(0, |text| RunId::parse(text).ok())?;
@@ -82,13 +96,13 @@ pub(super) fn candidates(rows: &[Row], retention: Retention) -> Result<Vec<Candi
             continue;
         }
         let (latest_ms, bytes) = (row.number(2)?, row.number(3)?);
-        ages.push(RunAge { run, latest_ms, bytes, is_held: row.try_get(1)? });
+        let (is_held, is_in_doubt) = (row.try_get(1)?, row.try_get(8)?);
+        ages.push(RunAge { run, latest_ms, bytes, is_held, is_in_doubt });
         seen.push(candidate);
     }
-    let chosen = retention.chosen(ages);
-    going
-        .extend(chosen.iter().filter_map(|run| seen.iter().find(|seen| seen.run == *run).cloned()));
-    Ok(going)
+    let Due { runs, kept_in_doubt } = retention.chosen(ages);
+    going.extend(runs.iter().filter_map(|run| seen.iter().find(|seen| seen.run == *run).cloned()));
+    Ok(Candidates { going, kept_in_doubt })
 }
 
 /// Removes a part of a run, unless it was used since it was looked at. One that is not there is gone, whoever removed

@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 use crate::entry::{Entry, Firmness};
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX};
 use crate::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
     Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
@@ -37,7 +37,7 @@ use job::{Applied, Job, job};
 use lease::History;
 use record::Record;
 use transaction::Writing;
-use upkeep::{Candidate, Removal};
+use upkeep::{Candidate, Candidates, Removal};
 use worker::Worker;
 use writer::Writer;
 
@@ -283,15 +283,15 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| reader::runs(db, &query)))
     }
 
-    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
-        let runs = |found: Vec<Candidate>| found.into_iter().map(|found| found.run).collect();
-        Box::pin(self.read(move |db| upkeep::candidates(db, retention).map(runs)))
+    fn due(&self, retention: Retention) -> Answer<'_, Due> {
+        Box::pin(self.read(move |db| upkeep::candidates(db, retention).map(Candidates::due)))
     }
 
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
         Box::pin(async move {
-            let mut pruned = Pruned::default();
-            for candidate in self.read(move |db| upkeep::candidates(db, retention)).await? {
+            let found = self.read(move |db| upkeep::candidates(db, retention)).await?;
+            let mut pruned = Pruned { kept_in_doubt: found.kept_in_doubt, ..Pruned::default() };
+            for candidate in found.going {
                 let run = candidate.run.clone();
                 if let Some(calls) = self.remove(candidate).await? {
                     pruned.runs.push(run);

@@ -285,15 +285,16 @@ fn a_run_that_is_used_again_is_not_removed() {
         lease::close(&mut tx, &lease).unwrap().unwrap();
         lease
     };
-    let everything = Retention { before_ms: Some(u64::MAX), bytes_max: None };
-    let seen = upkeep::candidates(&db, everything).unwrap().remove(0);
+    let everything =
+        Retention { before_ms: Some(u64::MAX), bytes_max: None, keeps_in_doubt: false };
+    let seen = upkeep::candidates(&db, everything).unwrap().going.remove(0);
     let mut tx = Writing::new(&db).unwrap();
     let (again, _) = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
     assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
     lease::close(&mut tx, &again).unwrap().unwrap();
     assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
     assert!(again.epoch > lease.epoch);
-    let seen = upkeep::candidates(&db, everything).unwrap().remove(0);
+    let seen = upkeep::candidates(&db, everything).unwrap().going.remove(0);
     assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Done(0));
     assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
 }

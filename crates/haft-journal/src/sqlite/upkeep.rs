@@ -11,13 +11,14 @@ use super::transaction::Writing;
 use crate::inspection::Inspection;
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::upkeep::RunAge;
-use crate::{Finding, Retention};
+use crate::{Due, Finding, Retention};
 
 const AGES: &str = "\
 SELECT run.id, run.owner_id IS NOT NULL, \
 max(run.started_at_ms, coalesce(max(call.started_at_ms), 0), coalesce(max(call.finished_at_ms), 0)), \
 coalesce(sum(octet_length(input) + octet_length(accesses) + coalesce(octet_length(details), 0) \
-+ coalesce(octet_length(envelope), 0)), 0), coalesce(max(call.closed), 0), run.epoch, run.is_going \
++ coalesce(octet_length(envelope), 0)), 0), coalesce(max(call.closed), 0), run.epoch, run.is_going, \
+coalesce(max(status = 'unknown' AND verdict IS NULL AND effect = 'once'), 0) \
 FROM runs AS run LEFT JOIN calls AS call ON call.run = run.id GROUP BY run.number ORDER BY run.number";
 
 /// A run that may go has no open call, so that this is the greatest change number of its calls.
@@ -51,6 +52,20 @@ pub(super) struct Candidate {
     last_change: i64,
 }
 
+/// What is to be removed, and what is not.
+pub(super) struct Candidates {
+    /// The runs that go, with those whose removal was interrupted.
+    pub(super) going: Vec<Candidate>,
+    pub(super) kept_in_doubt: Vec<RunId>,
+}
+
+impl Candidates {
+    pub(super) fn due(self) -> Due {
+        let runs = self.going.into_iter().map(|candidate| candidate.run).collect();
+        Due { runs, kept_in_doubt: self.kept_in_doubt }
+    }
+}
+
 /// How far the removal of a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
@@ -62,11 +77,8 @@ pub(super) enum Removal {
     Kept,
 }
 
-/// Returns the runs that go, with those whose removal was interrupted.
-pub(super) fn candidates(
-    db: &Connection,
-    retention: Retention,
-) -> rusqlite::Result<Vec<Candidate>> {
+/// Finds out what is to be removed.
+pub(super) fn candidates(db: &Connection, retention: Retention) -> rusqlite::Result<Candidates> {
     let (mut ages, mut seen, mut going) = (Vec::new(), Vec::new(), Vec::new());
     let mut statement = db.prepare_cached(AGES)?;
     let mut rows = statement.query([])?;
@@ -79,13 +91,13 @@ pub(super) fn candidates(
             continue;
         }
         let (latest_ms, bytes) = (number(row, 2)?, number(row, 3)?);
-        ages.push(RunAge { run, latest_ms, bytes, is_held: row.get(1)? });
+        let (is_held, is_in_doubt) = (row.get(1)?, row.get(7)?);
+        ages.push(RunAge { run, latest_ms, bytes, is_held, is_in_doubt });
         seen.push(candidate);
     }
-    let chosen = retention.chosen(ages);
-    going
-        .extend(chosen.iter().filter_map(|run| seen.iter().find(|seen| seen.run == *run).cloned()));
-    Ok(going)
+    let Due { runs, kept_in_doubt } = retention.chosen(ages);
+    going.extend(runs.iter().filter_map(|run| seen.iter().find(|seen| seen.run == *run).cloned()));
+    Ok(Candidates { going, kept_in_doubt })
 }
 
 /// Removes a part of a run, unless it was used since it was looked at.

@@ -550,6 +550,7 @@ macro_rules! conformance {
             earlier_effects_are_those_that_may_have_happened,
             snapshots_belong_to_calls,
             old_runs_go_and_held_ones_stay,
+            runs_with_calls_in_doubt_stay_where_they_are_to_be_kept,
             the_quietest_runs_go_until_the_rest_fits,
             a_long_run_goes_whole,
             a_run_that_is_made_again_has_new_epochs,

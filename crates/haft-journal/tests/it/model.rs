@@ -60,8 +60,9 @@ fn any_claim() -> impl Strategy<Value = Claim> {
 }
 
 fn retention() -> impl Strategy<Value = Retention> {
-    (prop::option::of(0..4_000_u64), prop::option::of(0..600_u64))
-        .prop_map(|(before_ms, bytes_max)| Retention { before_ms, bytes_max })
+    (prop::option::of(0..4_000_u64), prop::option::of(0..600_u64), any::<bool>()).prop_map(
+        |(before_ms, bytes_max, keeps_in_doubt)| Retention { before_ms, bytes_max, keeps_in_doubt },
+    )
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -27,7 +27,7 @@ async fn the_next_removal_finishes_it() {
     assert_eq!(journal.runs(RunQuery::default()).await.unwrap(), []);
     assert_eq!(journal.verify().await.unwrap(), []);
     let pruned = journal.prune(Retention::default()).await.unwrap();
-    assert_eq!(pruned, Pruned { runs: vec![run("r").id], calls: 2 });
+    assert_eq!(pruned, Pruned { runs: vec![run("r").id], calls: 2, kept_in_doubt: Vec::new() });
     assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), []);
 }
 
@@ -39,7 +39,10 @@ async fn a_run_of_that_name_begins_anew() {
     assert_eq!(lease.epoch, 2);
     assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), []);
     assert_eq!(
-        journal.prune(Retention { bytes_max: Some(0), before_ms: None }).await.unwrap(),
+        journal
+            .prune(Retention { bytes_max: Some(0), before_ms: None, keeps_in_doubt: false })
+            .await
+            .unwrap(),
         Pruned::default()
     );
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall, Retention,
     RunQuery, RunRow, Settlement, SnapshotNote, SqliteJournal,
 };
@@ -247,7 +247,7 @@ impl Journal for PointedJournal {
         self.inner.prune(retention)
     }
 
-    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+    fn due(&self, retention: Retention) -> Answer<'_, Due> {
         self.inner.due(retention)
     }
 

@@ -1,7 +1,6 @@
 //! `haft runs prune`: removing what is old or too much, with the outputs that were kept for it.
 
 mod due;
-mod staying;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use haft_journal::{Journal, Retention};
 use serde::Serialize;
 
 use self::due::Due;
-use self::staying::Staying;
 use super::{DOUBTS_SHOWN_MAX, dead};
 use crate::error::{CommandError, Status};
 use crate::settings::Durability;
@@ -47,13 +45,6 @@ pub(super) struct PruneArgs {
     dry_run: bool,
 }
 
-/// What becomes of runs that are due and have a call in doubt.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Doubtful {
-    Stay,
-    Go,
-}
-
 #[derive(Default, Serialize)]
 struct Removed {
     runs: Vec<RunId>,
@@ -77,14 +68,13 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<Status, CommandError> {
     let retention = retention(args, durability)?;
-    let doubtful = if args.in_doubt { Doubtful::Go } else { Doubtful::Stay };
     let removed = if args.dry_run {
         match durability.journal.open_to_read().await? {
-            Some(journal) => rehearse(&*journal, retention, doubtful, state).await?,
+            Some(journal) => rehearse(&*journal, retention, state).await?,
             None => Removed { dry_run: true, ..Removed::default() },
         }
     } else {
-        prune(durability, retention, doubtful, state).await?
+        prune(durability, retention, state).await?
     };
     say(&removed, json)?;
     Ok(Status::Done)
@@ -94,13 +84,9 @@ pub(super) async fn run(
 async fn rehearse(
     journal: &dyn Journal,
     retention: Retention,
-    doubtful: Doubtful,
     state: &State,
 ) -> Result<Removed, CommandError> {
-    let (runs, kept_in_doubt) = match doubtful {
-        Doubtful::Go => (journal.due(retention).await?, Vec::new()),
-        Doubtful::Stay => staying::sorted(journal, retention).await?,
-    };
+    let haft_journal::Due { runs, kept_in_doubt } = journal.due(retention).await?;
     let mut outputs = 0;
     for run in &runs {
         outputs += sidecars::of_run(journal, run, &state.sessions()).await?.len();
@@ -113,24 +99,17 @@ async fn rehearse(
 async fn prune(
     durability: &Durability,
     retention: Retention,
-    doubtful: Doubtful,
     state: &State,
 ) -> Result<Removed, CommandError> {
     let opened = durability.journal.open().await?;
     let (journal, sessions) = (&*opened, state.sessions());
     // A run whose process died is held by it until somebody takes it.
     dead::abandon(journal, |_| true).await?;
-    let mut staying = Staying::new(journal)?;
-    if doubtful == Doubtful::Stay {
-        staying.hold(retention).await?;
-    }
     let mut outputs = Vec::new();
-    for run in journal.due(retention).await? {
+    for run in journal.due(retention).await?.runs {
         outputs.push((run.clone(), sidecars::of_run(journal, &run, &sessions).await?));
     }
-    let pruned = journal.prune(retention).await;
-    let kept_in_doubt = staying.release().await?;
-    let pruned = pruned?;
+    let pruned = journal.prune(retention).await?;
     let gone: BTreeSet<_> = outputs
         .into_iter()
         .filter(|(run, _)| pruned.runs.contains(run))
@@ -141,7 +120,7 @@ async fn prune(
     Ok(Removed {
         runs: pruned.runs,
         due: Vec::new(),
-        kept_in_doubt,
+        kept_in_doubt: pruned.kept_in_doubt,
         calls: Some(pruned.calls),
         outputs,
         snapshot_bytes: prune_snapshots(&opened, durability, state).await?,
@@ -178,7 +157,7 @@ fn retention(args: &PruneArgs, durability: &Durability) -> Result<Retention, Com
         return Err(CommandError::usage(message).hint("haft runs prune --older-than 30d --dry-run"));
     }
     let before_ms = age_ms.map(|age_ms| SystemClock.now_ms().saturating_sub(age_ms));
-    Ok(Retention { before_ms, bytes_max })
+    Ok(Retention { before_ms, bytes_max, keeps_in_doubt: !args.in_doubt })
 }
 
 /// Returns how many bytes `500M` is.

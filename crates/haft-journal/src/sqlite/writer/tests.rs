@@ -224,7 +224,8 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
     // What was removed does not come back.
     third.close_run(lease).await.unwrap();
     let fourth = journal(true);
-    let everything = Retention { before_ms: Some(u64::MAX), bytes_max: None };
+    let everything =
+        Retention { before_ms: Some(u64::MAX), bytes_max: None, keeps_in_doubt: false };
     assert!(failed(fourth.prune(everything).await.map(drop)));
 }
 

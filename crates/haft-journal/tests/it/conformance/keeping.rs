@@ -1,15 +1,17 @@
 //! What is kept beside calls, what goes when there is too much, and whether what is there is sound.
 
 use expect_test::expect;
-use haft_contract::Effect;
+use haft_contract::{CallId, Effect, RunId};
 use haft_journal::limits::PRUNE_CALLS_MAX;
 use haft_journal::{
-    CallQuery, Journal, Pruned, Retention, RunQuery, SettledBy, Settlement, SnapshotNote, Status,
-    Verdict,
+    CallQuery, Journal, PlannedCall, Pruned, Retention, RunQuery, SettledBy, Settlement,
+    SnapshotNote, Status, Verdict,
 };
 
 use super::{Shared, check_calls, check_error};
-use crate::fixture::{brief_claim, call, claim, open, outcome, record, run, run_lines, scope};
+use crate::fixture::{
+    brief_claim, call, call_of, claim, open, outcome, record, run, run_lines, scope,
+};
 
 fn note(run: &str, seq: u32, root: &str, after: &str) -> SnapshotNote {
     SnapshotNote {
@@ -72,6 +74,54 @@ async fn runs_left(journal: &dyn Journal) -> String {
     run_lines(&journal.runs(RunQuery::default()).await.unwrap())
 }
 
+/// Makes a run with one call whose end nobody knows, and returns the call.
+async fn doubtful_run(journal: &dyn Journal, id: &str, finished_at_ms: u64) -> CallId {
+    let lease = open(journal, id).await;
+    let planned = PlannedCall {
+        started_at_ms: finished_at_ms,
+        ..call_of(&scope(id), 1, ("bash", Effect::Once), "{}")
+    };
+    let call = planned.id.clone();
+    drop(journal.intend(planned).await.unwrap());
+    journal.close_run(lease).await.unwrap();
+    call
+}
+
+pub(super) async fn runs_with_calls_in_doubt_stay_where_they_are_to_be_kept(journal: Shared) {
+    let call = doubtful_run(&*journal, "oldest", 2_000).await;
+    finished_run(&*journal, "old", 1, 5_000).await;
+    doubtful_run(&*journal, "older", 6_000).await;
+    finished_run(&*journal, "new", 1, 9_000).await;
+    let check = async |before_ms, bytes_max, going: &[&str], kept: &[&str]| {
+        let retention = Retention { before_ms, bytes_max, keeps_in_doubt: true };
+        let due = journal.due(retention).await.unwrap();
+        let names = |runs: &[RunId]| runs.iter().map(|run| run.to_string()).collect::<Vec<_>>();
+        assert_eq!((names(&due.runs), names(&due.kept_in_doubt)), {
+            let words = |words: &[&str]| words.iter().map(ToString::to_string).collect();
+            (words(going), words(kept))
+        });
+        due
+    };
+    check(Some(2_500), None, &[], &["oldest"]).await;
+    // Another one goes for the room of one that stays.
+    let all = Retention { before_ms: Some(u64::MAX), bytes_max: None, keeps_in_doubt: false };
+    assert_eq!(journal.due(all).await.unwrap().runs.len(), 4);
+    check(None, Some(0), &["old", "new"], &["oldest", "older"]).await;
+    let due = check(Some(7_000), None, &["old"], &["oldest", "older"]).await;
+    let kept = Retention { before_ms: Some(7_000), bytes_max: None, keeps_in_doubt: true };
+    let pruned = journal.prune(kept).await.unwrap();
+    assert_eq!((pruned.runs, pruned.kept_in_doubt), (due.runs, due.kept_in_doubt));
+    let settlement = Settlement {
+        call,
+        verdict: Verdict::Happened,
+        by: SettledBy::Operator,
+        envelope: outcome(Status::Succeeded).envelope,
+        settled_at_ms: 3_000,
+    };
+    journal.resolve(settlement).await.unwrap();
+    check(Some(3_500), None, &["oldest"], &[]).await;
+}
+
 pub(super) async fn old_runs_go_and_held_ones_stay(journal: Shared) {
     finished_run(&*journal, "new", 1, 9_000).await;
     finished_run(&*journal, "old", 2, 5_000).await;
@@ -79,13 +129,20 @@ pub(super) async fn old_runs_go_and_held_ones_stay(journal: Shared) {
     open(&*journal, "held").await;
     journal.open_run(run("dead"), brief_claim("two")).await.unwrap();
     journal.note_snapshot(note("old", 1, "/a", "a1")).await.unwrap();
-    let before = |before_ms| Retention { before_ms: Some(before_ms), bytes_max: None };
+    let before = |before_ms| Retention {
+        before_ms: Some(before_ms),
+        bytes_max: None,
+        keeps_in_doubt: false,
+    };
     assert_eq!(journal.prune(Retention::default()).await.unwrap(), Pruned::default());
     assert_eq!(journal.prune(before(4_000)).await.unwrap(), Pruned::default());
     let due = journal.due(before(9_000)).await.unwrap();
-    assert_eq!(due, [run("older").id, run("old").id]);
+    assert_eq!(due.runs, [run("older").id, run("old").id]);
     let pruned = journal.prune(before(9_000)).await.unwrap();
-    assert_eq!(pruned, Pruned { runs: vec![run("older").id, run("old").id], calls: 3 });
+    assert_eq!(
+        pruned,
+        Pruned { runs: vec![run("older").id, run("old").id], calls: 3, kept_in_doubt: Vec::new() }
+    );
     expect![[r#"
         dead last None calls 0 failed 0 refused 0 intended 0 unknown 0
         held last None calls 0 failed 0 refused 0 intended 0 unknown 0
@@ -115,12 +172,19 @@ pub(super) async fn the_quietest_runs_go_until_the_rest_fits(journal: Shared) {
         row.input.len() + row.accesses.len() + row.envelope.as_ref().map_or(0, String::len)
     };
     let bytes_of_run = rows.iter().map(texts).sum::<usize>() as u64;
-    let most = |bytes_max| Retention { bytes_max: Some(bytes_max), before_ms: None };
+    let most = |bytes_max| Retention {
+        bytes_max: Some(bytes_max),
+        before_ms: None,
+        keeps_in_doubt: false,
+    };
     assert_eq!(journal.prune(most(bytes_of_run * 3)).await.unwrap(), Pruned::default());
     let pruned = journal.prune(most(bytes_of_run * 3 - 1)).await.unwrap();
-    assert_eq!(pruned, Pruned { runs: vec![run("a").id], calls: 4 });
+    assert_eq!(pruned, Pruned { runs: vec![run("a").id], calls: 4, kept_in_doubt: Vec::new() });
     let pruned = journal.prune(most(0)).await.unwrap();
-    assert_eq!(pruned, Pruned { runs: vec![run("b").id, run("c").id], calls: 8 });
+    assert_eq!(
+        pruned,
+        Pruned { runs: vec![run("b").id, run("c").id], calls: 8, kept_in_doubt: Vec::new() }
+    );
     expect![[r#"
         held last None calls 0 failed 0 refused 0 intended 0 unknown 0
     "#]]
@@ -131,10 +195,15 @@ pub(super) async fn a_long_run_goes_whole(journal: Shared) {
     let calls = PRUNE_CALLS_MAX * 2 + 1;
     finished_run(&*journal, "long", calls, 3_000).await;
     finished_run(&*journal, "exact", PRUNE_CALLS_MAX, 3_001).await;
-    let pruned =
-        journal.prune(Retention { before_ms: Some(20_000), bytes_max: None }).await.unwrap();
+    let pruned = journal
+        .prune(Retention { before_ms: Some(20_000), bytes_max: None, keeps_in_doubt: false })
+        .await
+        .unwrap();
     let runs = vec![run("exact").id, run("long").id];
-    assert_eq!(pruned, Pruned { runs, calls: u64::from(calls + PRUNE_CALLS_MAX) });
+    assert_eq!(
+        pruned,
+        Pruned { runs, calls: u64::from(calls + PRUNE_CALLS_MAX), kept_in_doubt: Vec::new() }
+    );
     assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), []);
     assert_eq!(journal.runs(RunQuery::default()).await.unwrap(), []);
 }
@@ -148,7 +217,10 @@ pub(super) async fn a_run_that_is_made_again_has_new_epochs(journal: Shared) {
     journal.close_run(last.clone()).await.unwrap();
     let change =
         journal.calls(CallQuery::default()).await.unwrap().iter().map(|row| row.change).max();
-    journal.prune(Retention { bytes_max: Some(0), before_ms: None }).await.unwrap();
+    journal
+        .prune(Retention { bytes_max: Some(0), before_ms: None, keeps_in_doubt: false })
+        .await
+        .unwrap();
     let again = journal.open_run(run("r"), claim("two")).await.unwrap();
     assert!(again.epoch > last.epoch, "{again:?} follows {last:?}");
     assert!(journal.settle(late, outcome(Status::Succeeded)).await.is_err());

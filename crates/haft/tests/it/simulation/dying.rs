@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, MemoryJournal, NewRun, Outcome, PlannedCall, Pruned,
     RecordedCall, Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
@@ -117,7 +117,7 @@ impl Journal for DyingJournal {
         self.alive(self.inner.runs(query))
     }
 
-    fn due(&self, retention: Retention) -> Answer<'_, Vec<RunId>> {
+    fn due(&self, retention: Retention) -> Answer<'_, Due> {
         self.alive(self.inner.due(retention))
     }
 

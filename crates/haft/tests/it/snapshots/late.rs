@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_contract::{RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, EarlierEffects, Finding, Holder, Intent,
+    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
     Retention, RunQuery, RunRow, Settlement,
 };
@@ -78,7 +78,7 @@ impl Journal for SlowJournal {
         fn late_outcomes(run: &RunId) -> Vec<LateOutcome>;
         fn calls(query: CallQuery) -> Vec<CallRow>;
         fn runs(query: RunQuery) -> Vec<RunRow>;
-        fn due(retention: Retention) -> Vec<RunId>;
+        fn due(retention: Retention) -> Due;
         fn prune(retention: Retention) -> Pruned;
         fn verify() -> Vec<Finding>;
     }

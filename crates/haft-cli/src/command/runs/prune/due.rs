@@ -5,10 +5,9 @@ use std::fmt;
 
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::{Journal, JournalError, Retention, RunQuery};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, Retention, RunQuery};
 use serde::Serialize;
 
-use super::staying;
 use crate::time;
 
 /// A run that would go.
@@ -39,7 +38,7 @@ pub(super) async fn describe(
     retention: Retention,
 ) -> Result<Vec<Due>, JournalError> {
     let aged = match retention.before_ms {
-        Some(_) => journal.due(Retention { bytes_max: None, ..retention }).await?,
+        Some(_) => journal.due(Retention { bytes_max: None, ..retention }).await?.runs,
         None => Vec::new(),
     };
     let mut due = Vec::with_capacity(runs.len());
@@ -50,13 +49,32 @@ pub(super) async fn describe(
             due.push(Due {
                 run: id.clone(),
                 calls: run.calls,
-                bytes: staying::bytes(journal, id).await?,
+                bytes: bytes(journal, id).await?,
                 quiet_ms: SystemClock.now_ms().saturating_sub(last_ms),
                 because: if aged.contains(id) { Bound::Age } else { Bound::Bytes },
             });
         }
     }
     Ok(due)
+}
+
+/// Returns how much a run's calls hold, as a journal counts it.
+async fn bytes(journal: &dyn Journal, run: &RunId) -> Result<u64, JournalError> {
+    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
+    let mut bytes = 0;
+    loop {
+        let calls = journal.calls(query.clone()).await?;
+        let Some(last) = calls.last() else { return Ok(bytes) };
+        query.after_change = Some(last.change);
+        bytes += calls.iter().map(call_bytes).sum::<u64>();
+    }
+}
+
+fn call_bytes(call: &CallRow) -> u64 {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let bytes =
+        call.input.len() + call.accesses.len() + optional(&call.details) + optional(&call.envelope);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 impl fmt::Display for Due {
