@@ -133,7 +133,9 @@ impl Reader {
             }
             match name {
                 "allow_network" => manifest.allow_network = self.one(value),
-                "durability" => manifest.durability = self.durability(value),
+                "durability" => {
+                    manifest.durability = self.section(&value, DurabilitySection::problems)
+                }
                 "limits" => manifest.limits = self.limits(value),
                 "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
@@ -146,8 +148,8 @@ impl Reader {
                     let roots = self.list(value);
                     manifest.roots = roots.into_iter().filter_map(|root| self.path(root)).collect();
                 }
-                "sandbox" => manifest.sandbox = self.sandbox(value),
-                "scope" => manifest.scope = self.scope(value),
+                "sandbox" => manifest.sandbox = self.section(&value, SandboxSection::problems),
+                "scope" => manifest.scope = self.section(&value, ScopeSection::problems),
                 "snapshots" => manifest.snapshots = self.snapshots(value),
                 "tools" => {
                     let tools = self.list(value);
@@ -194,43 +196,24 @@ impl Reader {
         limits
     }
 
-    fn durability(&mut self, value: Value<'_>) -> DurabilitySection {
-        let Some(section) = self.one::<DurabilitySection>(value.clone()) else {
-            return DurabilitySection::default();
-        };
-        let problems = section.problems().into_iter();
+    /// Reads a table, and reports which of its values cannot be used.
+    fn section<T>(
+        &mut self,
+        value: &Value<'_>,
+        problems: impl FnOnce(&T) -> Vec<(&'static str, String)>,
+    ) -> T
+    where
+        T: DeserializeOwned + Default,
+    {
+        let Some(section) = self.one::<T>(value.clone()) else { return T::default() };
+        let found = problems(&section).into_iter();
         self.problems
-            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
-        section
-    }
-
-    fn sandbox(&mut self, value: Value<'_>) -> SandboxSection {
-        let Some(section) = self.one::<SandboxSection>(value.clone()) else {
-            return SandboxSection::default();
-        };
-        let problems = section.problems().into_iter();
-        self.problems
-            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
-        section
-    }
-
-    fn scope(&mut self, value: Value<'_>) -> ScopeSection {
-        let Some(section) = self.one::<ScopeSection>(value.clone()) else {
-            return ScopeSection::default();
-        };
-        let problems = section.problems().into_iter();
-        self.problems
-            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+            .extend(found.map(|(key, message)| Problem { span: span_of(value, key), message }));
         section
     }
 
     fn snapshots(&mut self, value: Value<'_>) -> SnapshotsSection {
-        let Some(section) = self.one::<SnapshotsSection>(value.clone()) else {
-            return SnapshotsSection::default();
-        };
-        let problems = section.problems().into_iter();
-        self.problems
-            .extend(problems.map(|(key, message)| Problem { span: span_of(&value, key), message }));
+        let section = self.section(&value, SnapshotsSection::problems);
         let patterns = section.pattern_problems().into_iter().map(|(place, message)| {
             let span = span_of_item(&value, "exclude", place);
             Problem { span, message }
