@@ -7,7 +7,7 @@ use haft_contract::limits::Limit;
 pub const QUEUE_ENTRIES_MAX: usize = 1_024;
 /// Records that share one commit.
 pub const COMMIT_ENTRIES_MAX: usize = 256;
-/// Commits that may wait for the disk before the writer waits with the next one.
+/// Commits that may wait for the disk, beside as many that it is busy with, before the writer waits with the next one.
 pub const UNSYNCED_COMMITS_MAX: usize = 8;
 /// Queries that may wait for the reader before whoever brings another one has to wait.
 pub const QUEUE_QUERIES_MAX: usize = 64;
@@ -69,7 +69,7 @@ pub const TABLE: &[Limit] = &[
         "UNSYNCED_COMMITS_MAX",
         UNSYNCED_COMMITS_MAX as u64,
         "commits",
-        "what is written into the journal and not yet on disk",
+        "of the journal that wait for the disk, beside as many that it is busy with",
         "the next commit waits",
     ),
     Limit::new(

@@ -1,5 +1,7 @@
 //! What operators do with a journal as a whole: keep it small, and look whether it is sound.
 
+use std::collections::HashMap;
+
 use haft_contract::RunId;
 use serde::Serialize;
 
@@ -57,7 +59,34 @@ pub(crate) struct RunAge {
     pub(crate) is_in_doubt: bool,
 }
 
+/// What is to be removed, as a backend knows it, and what is not.
+pub(crate) struct Candidates<C> {
+    /// The runs that go, with those whose removal was interrupted.
+    pub(crate) going: Vec<C>,
+    pub(crate) kept_in_doubt: Vec<RunId>,
+}
+
+impl<C> Candidates<C> {
+    pub(crate) fn due(self, run: impl FnMut(C) -> RunId) -> Due {
+        let runs = self.going.into_iter().map(run).collect();
+        Due { runs, kept_in_doubt: self.kept_in_doubt }
+    }
+}
+
 impl Retention {
+    /// Finds those of all runs that go, behind those that are going already.
+    pub(crate) fn candidates<C>(self, mut going: Vec<C>, seen: Vec<(RunAge, C)>) -> Candidates<C> {
+        let mut by_run = HashMap::new();
+        let aged = |(age, candidate): (RunAge, C)| {
+            by_run.insert(age.run.clone(), candidate);
+            age
+        };
+        let ages = seen.into_iter().map(aged).collect();
+        let Due { runs, kept_in_doubt } = self.chosen(ages);
+        going.extend(runs.iter().filter_map(|run| by_run.remove(run)));
+        Candidates { going, kept_in_doubt }
+    }
+
     /// Returns those of all runs that go, the one that was quiet for longest first.
     pub(crate) fn chosen(self, mut ages: Vec<RunAge>) -> Due {
         ages.sort_by_key(|age| age.latest_ms);

@@ -33,6 +33,7 @@ use tokio_postgres::{Client, Row};
 use crate::entry::{Entry, Firmness};
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX, SESSIONS_MAX};
 use crate::row::collect_rows;
+use crate::upkeep::Candidates;
 use crate::{
     Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
@@ -45,7 +46,7 @@ use failure::Trouble;
 use query::Query;
 use reader::{Wanted, Which};
 use session::{Link, Role, Session};
-use upkeep::{Candidate, Candidates, Removal};
+use upkeep::{Candidate, Removal};
 use writer::{Record, Request, Writer};
 
 /// A journal in a PostgreSQL database.
@@ -154,7 +155,10 @@ impl PostgresJournal {
     }
 
     /// Finds out what is to be removed.
-    async fn candidates(&self, retention: Retention) -> Result<Candidates, JournalError> {
+    async fn candidates(
+        &self,
+        retention: Retention,
+    ) -> Result<Candidates<Candidate>, JournalError> {
         let rows = self.ask(Query::ages()).await?;
         upkeep::candidates(&rows, retention).map_err(|trouble| trouble.error(&self.path))
     }
@@ -328,7 +332,9 @@ impl Journal for PostgresJournal {
     }
 
     fn due(&self, retention: Retention) -> Answer<'_, Due> {
-        Box::pin(async move { self.candidates(retention).await.map(Candidates::due) })
+        Box::pin(async move {
+            self.candidates(retention).await.map(|found| found.due(|candidate| candidate.run))
+        })
     }
 
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {

@@ -13,8 +13,8 @@ use super::lease::{self, STANDING_COLUMNS};
 use super::row::{self, CALL_COLUMNS, Columns as _, LATE_COLUMNS};
 use crate::inspection::Inspection;
 use crate::limits::PRUNE_CALLS_MAX;
-use crate::upkeep::RunAge;
-use crate::{Due, Finding, Retention};
+use crate::upkeep::{Candidates, RunAge};
+use crate::{Finding, Retention};
 
 const RUN_LATEST: &str = "SELECT coalesce(max(change), 0) FROM haft.calls WHERE run || '' = $1";
 
@@ -59,20 +59,6 @@ pub(super) struct Candidate {
     last_change: i64,
 }
 
-/// What is to be removed, and what is not.
-pub(super) struct Candidates {
-    /// The runs that go, with those whose removal was interrupted.
-    pub(super) going: Vec<Candidate>,
-    pub(super) kept_in_doubt: Vec<RunId>,
-}
-
-impl Candidates {
-    pub(super) fn due(self) -> Due {
-        let runs = self.going.into_iter().map(|candidate| candidate.run).collect();
-        Due { runs, kept_in_doubt: self.kept_in_doubt }
-    }
-}
-
 /// How far the removal of a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
@@ -85,8 +71,11 @@ pub(super) enum Removal {
 }
 
 /// Finds out what is to be removed.
-pub(super) fn candidates(rows: &[Row], retention: Retention) -> Result<Candidates, Trouble> {
-    let (mut ages, mut seen, mut going) = (Vec::new(), Vec::new(), Vec::new());
+pub(super) fn candidates(
+    rows: &[Row],
+    retention: Retention,
+) -> Result<Candidates<Candidate>, Trouble> {
+    let (mut seen, mut going) = (Vec::new(), Vec::new());
     for row in rows {
         let run = row.word(0, |text| RunId::parse(text).ok())?;
         let (epoch, last_change, calls) = (row.number(5)?, row.number(4)?, row.number(7)?);
@@ -97,12 +86,9 @@ pub(super) fn candidates(rows: &[Row], retention: Retention) -> Result<Candidate
         }
         let (latest_ms, bytes) = (row.number(2)?, row.number(3)?);
         let (is_held, is_in_doubt) = (row.try_get(1)?, row.try_get(8)?);
-        ages.push(RunAge { run, latest_ms, bytes, is_held, is_in_doubt });
-        seen.push(candidate);
+        seen.push((RunAge { run, latest_ms, bytes, is_held, is_in_doubt }, candidate));
     }
-    let Due { runs, kept_in_doubt } = retention.chosen(ages);
-    going.extend(runs.iter().filter_map(|run| seen.iter().find(|seen| seen.run == *run).cloned()));
-    Ok(Candidates { going, kept_in_doubt })
+    Ok(retention.candidates(going, seen))
 }
 
 /// Removes a part of a run, unless it was used since it was looked at. One that is not there is gone, whoever removed

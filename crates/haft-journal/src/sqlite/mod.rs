@@ -37,7 +37,7 @@ use job::{Applied, Job, job};
 use lease::History;
 use record::Record;
 use transaction::Writing;
-use upkeep::{Candidate, Candidates, Removal};
+use upkeep::{Candidate, Removal};
 use worker::Worker;
 use writer::Writer;
 
@@ -284,7 +284,9 @@ impl Journal for SqliteJournal {
     }
 
     fn due(&self, retention: Retention) -> Answer<'_, Due> {
-        Box::pin(self.read(move |db| upkeep::candidates(db, retention).map(Candidates::due)))
+        Box::pin(self.read(move |db| {
+            upkeep::candidates(db, retention).map(|found| found.due(|candidate| candidate.run))
+        }))
     }
 
     fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {

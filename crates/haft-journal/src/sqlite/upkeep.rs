@@ -10,8 +10,8 @@ use super::reader::{self, number, word};
 use super::transaction::Writing;
 use crate::inspection::Inspection;
 use crate::limits::PRUNE_CALLS_MAX;
-use crate::upkeep::RunAge;
-use crate::{Due, Finding, Retention};
+use crate::upkeep::{Candidates, RunAge};
+use crate::{Finding, Retention};
 
 const AGES: &str = "\
 SELECT run.id, run.owner_id IS NOT NULL, \
@@ -52,20 +52,6 @@ pub(super) struct Candidate {
     last_change: i64,
 }
 
-/// What is to be removed, and what is not.
-pub(super) struct Candidates {
-    /// The runs that go, with those whose removal was interrupted.
-    pub(super) going: Vec<Candidate>,
-    pub(super) kept_in_doubt: Vec<RunId>,
-}
-
-impl Candidates {
-    pub(super) fn due(self) -> Due {
-        let runs = self.going.into_iter().map(|candidate| candidate.run).collect();
-        Due { runs, kept_in_doubt: self.kept_in_doubt }
-    }
-}
-
 /// How far the removal of a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
@@ -78,8 +64,11 @@ pub(super) enum Removal {
 }
 
 /// Finds out what is to be removed.
-pub(super) fn candidates(db: &Connection, retention: Retention) -> rusqlite::Result<Candidates> {
-    let (mut ages, mut seen, mut going) = (Vec::new(), Vec::new(), Vec::new());
+pub(super) fn candidates(
+    db: &Connection,
+    retention: Retention,
+) -> rusqlite::Result<Candidates<Candidate>> {
+    let (mut seen, mut going) = (Vec::new(), Vec::new());
     let mut statement = db.prepare_cached(AGES)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -92,12 +81,9 @@ pub(super) fn candidates(db: &Connection, retention: Retention) -> rusqlite::Res
         }
         let (latest_ms, bytes) = (number(row, 2)?, number(row, 3)?);
         let (is_held, is_in_doubt) = (row.get(1)?, row.get(7)?);
-        ages.push(RunAge { run, latest_ms, bytes, is_held, is_in_doubt });
-        seen.push(candidate);
+        seen.push((RunAge { run, latest_ms, bytes, is_held, is_in_doubt }, candidate));
     }
-    let Due { runs, kept_in_doubt } = retention.chosen(ages);
-    going.extend(runs.iter().filter_map(|run| seen.iter().find(|seen| seen.run == *run).cloned()));
-    Ok(Candidates { going, kept_in_doubt })
+    Ok(retention.candidates(going, seen))
 }
 
 /// Removes a part of a run, unless it was used since it was looked at.

@@ -205,6 +205,10 @@ impl Attempt {
     pub(super) async fn unheard(&self, first_key: CallKey) -> Option<Unheard> {
         let of_kind = {
             let unheard = self.counters().unheard.lock().unwrap_or_else(PoisonError::into_inner);
+            // As good as always, and then the key need not be written out.
+            if unheard.is_empty() {
+                return None;
+            }
             Arc::clone(unheard.get(&first_key.to_string())?)
         };
         let seqs = of_kind.lock_owned().await;
