@@ -2,6 +2,7 @@
 //! in a directory for temporary files and go with the process that started it, however that ends. A machine without
 //! the server's programs fails these tests; nothing is skipped.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -63,8 +64,7 @@ impl Server {
         let directory = tempfile::Builder::new().prefix("haft-postgres-").tempdir().unwrap();
         let data = directory.path().join("data");
         copy(&template(), &data);
-        // The port is free a moment later too, but for a stranger who is very quick.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let ours = format!(
             "{SETTINGS}port = {port}\nunix_socket_directories = '{}'\n{settings}\n",
             directory.path().display()
@@ -180,6 +180,23 @@ impl Drop for Server {
         drop(orders);
         self.guardian.wait().unwrap();
     }
+}
+
+/// Returns a port for a server that goes away and comes back: one that the kernel gives to nobody who asks for any, be it
+/// to listen or to connect. A client that knocks at a closed port of that range may even reach itself.
+fn free_port() -> u16 {
+    const FIRST: u16 = 1024;
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let given: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(given > FIRST, "the kernel gives away every port");
+    let any = || FIRST + u16::try_from(random() % u64::from(given - FIRST)).unwrap();
+    std::iter::repeat_with(any)
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap()
+}
+
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Returns the beginning of a pipe that leads nowhere.
