@@ -73,6 +73,7 @@ fn meta(metadata: &Metadata) -> MetaObject {
     say("enforced", metadata.enforced.map(|enforced| json!(enforced)));
     say("exitCode", metadata.exit_code.map(Value::from));
     say("heldBack", metadata.held_back.then_some(Value::Bool(true)));
+    say("log", metadata.log.as_deref().map(Value::from));
     say("outputLost", metadata.output_lost.as_deref().map(Value::from));
     say("replayed", metadata.replayed.then_some(Value::Bool(true)));
     say("retryWarning", metadata.retry_warning.as_deref().map(Value::from));

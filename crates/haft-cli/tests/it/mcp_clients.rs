@@ -127,19 +127,19 @@ fn the_python_sdk_works_in_the_newer_era() {
         &place,
         steps,
         &expect![[r#"
-            {"name":"haft","step":"connect","version":"2026-07-28"}
-            {"names":["apply_patch","bash","edit","glob","grep","read","todo","write"],"step":"list"}
-            {"content":[{"text":"ok","type":"text"}],"isError":false,"step":"write","structured":null}
-            {"content":[{"text":"{\"first_changed_line\":2,\"replacements\":1}","type":"text"}],"isError":false,"step":"edit","structured":null}
-            {"content":[{"text":"{\"files\":[{\"operation\":\"modify\",\"path\":\"made/by_client.txt\"},{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false,"step":"apply_patch","structured":null}
-            {"content":[{"text":"1\n2\nthree\nnew\n","type":"text"}],"isError":false,"step":"bash","structured":null}
-            {"content":[{"text":"invalid input for read: file: no such parameter; path: required, but missing","type":"text"}],"isError":true,"step":"invalid","structured":null}
-            {"code":-32602,"message":"no tool is called \"gerp\": did you mean grep?","step":"unknown"}
-            {"cancelled":true,"processes":2,"rest":"","step":"cancel"}
-            {"content":[{"text":"still here\n","type":"text"}],"isError":false,"step":"after","structured":null}
-            {"mime":"text/plain","size":588895,"step":"resource","type":"resource_link","whole":true}
-            {"content":[{"text":"99999\n100000\n","type":"text"}],"isError":false,"step":"sidecar","structured":null}
-            {"content":[{"text":"went on\n","type":"text"}],"isError":false,"step":"progress","structured":null}
+            {"step":"connect","version":"2026-07-28","name":"haft"}
+            {"step":"list","names":["apply_patch","bash","edit","glob","grep","read","todo","write"]}
+            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
+            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
+            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
+            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
+            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
+            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
+            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
+            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
+            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
+            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
+            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
             {"step":"closed"}"#]],
     );
 }
@@ -152,19 +152,19 @@ fn the_python_sdk_works_in_the_older_era() {
         &place,
         steps,
         &expect![[r#"
-            {"name":"haft","step":"connect","version":"2025-11-25"}
-            {"names":["apply_patch","bash","edit","glob","grep","read","todo","write"],"step":"list"}
-            {"content":[{"text":"ok","type":"text"}],"isError":false,"step":"write","structured":null}
-            {"content":[{"text":"{\"first_changed_line\":2,\"replacements\":1}","type":"text"}],"isError":false,"step":"edit","structured":null}
-            {"content":[{"text":"{\"files\":[{\"operation\":\"modify\",\"path\":\"made/by_client.txt\"},{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false,"step":"apply_patch","structured":null}
-            {"content":[{"text":"1\n2\nthree\nnew\n","type":"text"}],"isError":false,"step":"bash","structured":null}
-            {"content":[{"text":"invalid input for read: file: no such parameter; path: required, but missing","type":"text"}],"isError":true,"step":"invalid","structured":null}
-            {"code":-32602,"message":"no tool is called \"gerp\": did you mean grep?","step":"unknown"}
-            {"cancelled":true,"processes":2,"rest":"","step":"cancel"}
-            {"content":[{"text":"still here\n","type":"text"}],"isError":false,"step":"after","structured":null}
-            {"mime":"text/plain","size":588895,"step":"resource","type":"resource_link","whole":true}
-            {"content":[{"text":"99999\n100000\n","type":"text"}],"isError":false,"step":"sidecar","structured":null}
-            {"content":[{"text":"went on\n","type":"text"}],"isError":false,"step":"progress","structured":null}
+            {"step":"connect","version":"2025-11-25","name":"haft"}
+            {"step":"list","names":["apply_patch","bash","edit","glob","grep","read","todo","write"]}
+            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
+            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
+            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
+            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
+            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
+            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
+            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
+            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
+            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
+            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
+            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
             {"step":"closed"}"#]],
     );
 }
@@ -220,11 +220,11 @@ fn the_python_sdk_is_asked_in_the_newer_era() {
         "auto",
         &expect![[r#"
             {"version":"2026-07-28"}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call"],"isError":true}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"],"isError":true}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
-            {"asked":[],"content":["ok"],"isError":false}"#]],
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
+            {"asked":[],"isError":false,"content":["ok"]}"#]],
     );
 }
 
@@ -234,11 +234,11 @@ fn the_python_sdk_is_asked_in_the_older_era() {
         "legacy",
         &expect![[r#"
             {"version":"2025-11-25"}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call"],"isError":true}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"],"isError":true}
-            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"content":["ok"],"isError":false}
-            {"asked":[],"content":["ok"],"isError":false}"#]],
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":true,"content":["the user rejected the call","the client closed the question without an answer; that counts as a rejection"]}
+            {"asked":[{"message":"May write run?","offered":["once","always_session","always_project","reject"]}],"isError":false,"content":["ok"]}
+            {"asked":[],"isError":false,"content":["ok"]}"#]],
     );
 }
 
@@ -304,10 +304,10 @@ fn the_inspector_reads_searches_changes_and_runs() {
         transcript.push_str(&format!("{tool} {answer}\n"));
     }
     expect![[r#"
-        apply_patch {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"files\":[{\"operation\":\"create\",\"path\":\"made/new.txt\"}],\"status\":\"ok\"}","type":"text"}],"isError":false}}
-        edit {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"first_changed_line\":1,\"replacements\":1}","type":"text"}],"isError":false}}
-        bash {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0},"content":[{"text":"newer\n","type":"text"}],"isError":false}}
-        todo {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
+        apply_patch {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"isError":false}}
+        edit {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":1}"}],"isError":false}}
+        bash {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0},"content":[{"type":"text","text":"newer\n"}],"isError":false}}
+        todo {"result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"type":"text","text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}"}],"isError":false}}
     "#]].assert_eq(&transcript);
     assert_eq!(std::fs::read_to_string(place.root().join("made/new.txt")).unwrap(), "newer\n");
 }
@@ -318,7 +318,7 @@ fn the_inspector_is_given_a_link_to_a_cut_output() {
     let mut answer = inspect_call(&place, "bash", &json!({"cmd": "seq 1 100000"}));
     let mut link = answer["result"]["content"][1].take();
     place.redact(&mut link);
-    expect![[r#"{"mimeType":"text/plain","name":"1-bash.txt","size":588895,"type":"resource_link","uri":"haft://output/1-bash.txt"}"#]].assert_eq(&link.to_string());
+    expect![[r#"{"name":"1-bash.txt","uri":"haft://output/1-bash.txt","mimeType":"text/plain","size":588895,"type":"resource_link"}"#]].assert_eq(&link.to_string());
 }
 
 #[test]

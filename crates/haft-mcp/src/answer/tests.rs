@@ -160,33 +160,33 @@ fn everything_known_of_a_call_is_in_its_meta() {
         &Envelope::Error { error_text: "failed".to_owned(), metadata },
         true,
         &expect![[r#"
-        {
-          "resultType": "complete",
-          "content": [
             {
-              "type": "text",
-              "text": "failed"
-            }
-          ],
-          "isError": true,
-          "_meta": {
-            "haft/call": "r/main/0/1/1",
-            "haft/code": "TOOL_COMMAND_FAILED",
-            "haft/durationMs": 3,
-            "haft/enforced": {
-              "filesystem": "none",
-              "network": "kernel",
-              "processes": "cooperative",
-              "resources": "none",
-              "system_calls": "none"
-            },
-            "haft/exitCode": 2,
-            "haft/outputLost": "no space",
-            "haft/replayed": true,
-            "haft/retryWarning": "it may have happened",
-            "haft/truncated": true
-          }
-        }"#]],
+              "resultType": "complete",
+              "content": [
+                {
+                  "type": "text",
+                  "text": "failed"
+                }
+              ],
+              "isError": true,
+              "_meta": {
+                "haft/call": "r/main/0/1/1",
+                "haft/code": "TOOL_COMMAND_FAILED",
+                "haft/durationMs": 3,
+                "haft/enforced": {
+                  "filesystem": "none",
+                  "network": "kernel",
+                  "processes": "cooperative",
+                  "system_calls": "none",
+                  "resources": "none"
+                },
+                "haft/exitCode": 2,
+                "haft/outputLost": "no space",
+                "haft/replayed": true,
+                "haft/retryWarning": "it may have happened",
+                "haft/truncated": true
+              }
+            }"#]],
     );
 }
 

@@ -33,40 +33,40 @@ fn a_tool_has_everything_that_a_client_shows() {
     let text = serde_json::to_string_pretty(&tool_json(&contract(builder.output::<Receipt>())));
     expect![[r#"
         {
-          "annotations": {
-            "destructiveHint": true,
-            "idempotentHint": false,
-            "openWorldHint": false,
-            "readOnlyHint": false
-          },
+          "name": "shop__place_order",
+          "title": "Shop place order",
           "description": "Places an order",
           "inputSchema": {
+            "type": "object",
             "additionalProperties": false,
             "properties": {
               "sku": {
-                "description": "What to order.",
-                "type": "string"
+                "type": "string",
+                "description": "What to order."
               }
             },
             "required": [
               "sku"
-            ],
-            "type": "object"
+            ]
           },
-          "name": "shop__place_order",
           "outputSchema": {
+            "type": "object",
             "properties": {
               "number": {
-                "minimum": 0,
-                "type": "integer"
+                "type": "integer",
+                "minimum": 0
               }
             },
             "required": [
               "number"
-            ],
-            "type": "object"
+            ]
           },
-          "title": "Shop place order"
+          "annotations": {
+            "readOnlyHint": false,
+            "destructiveHint": true,
+            "idempotentHint": false,
+            "openWorldHint": false
+          }
         }"#]]
     .assert_eq(&text.unwrap());
 }

@@ -56,7 +56,7 @@ fn gate() -> (Tool, mpsc::UnboundedReceiver<u32>, Arc<Semaphore>) {
 async fn a_promised_schema_is_answered_in_both_forms() {
     let mut client = Client::connect([order()]).await;
     let answer = client.call("shop__order", json!({"sku": "x"})).await;
-    expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"own/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"{\"sku\":\"x\"}","type":"text"}],"isError":false,"structuredContent":{"sku":"x"}}}"#]].assert_eq(&redacted(answer).to_string());
+    expect![[r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"{\"sku\":\"x\"}"}],"structuredContent":{"sku":"x"},"isError":false,"_meta":{"haft/call":"own/main/0/1/1","haft/durationMs":"[ms]"}}}"#]].assert_eq(&redacted(answer).to_string());
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn a_panic_of_a_tool_is_an_answer() {
     });
     let mut client = Client::connect([panics, order()]).await;
     let answer = client.call("panics", json!({})).await;
-    expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"own/main/0/1/1","haft/code":"TOOL_PANICKED","haft/durationMs":"[ms]"},"content":[{"text":"the tool panicked: boom","type":"text"}],"isError":true}}"#]].assert_eq(&redacted(answer).to_string());
+    expect![[r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"the tool panicked: boom"}],"isError":true,"_meta":{"haft/call":"own/main/0/1/1","haft/code":"TOOL_PANICKED","haft/durationMs":"[ms]"}}}"#]].assert_eq(&redacted(answer).to_string());
     let answer = client.call("shop__order", json!({"sku": "x"})).await;
     assert_eq!(answer["result"]["isError"], false);
 }
@@ -164,7 +164,7 @@ async fn only_the_newest_progress_is_sent() {
         "a tool that says much at once is heard once, not {}",
         reports.len()
     );
-    expect![[r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"message":"step 1000","progress":1000.0,"progressToken":7,"total":1000.0}}"#]].assert_eq(&reports.last().map(Value::to_string).unwrap_or_default());
+    expect![[r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1000.0,"total":1000.0,"message":"step 1000"}}"#]].assert_eq(&reports.last().map(Value::to_string).unwrap_or_default());
     open.add_permits(1);
     assert_eq!(client.receive().await["result"]["content"][0]["text"], "said all");
 }
