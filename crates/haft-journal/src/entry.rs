@@ -35,6 +35,18 @@ pub(crate) enum Firmness {
     Process,
     /// The loss of power: the disk has the data.
     Power,
+    /// The same, and whoever waits for that has time: it can share the sync of what comes next.
+    PowerSoon,
+}
+
+impl Firmness {
+    /// Returns the firmness for somebody who goes on meanwhile.
+    pub(crate) fn soon(self) -> Self {
+        match self {
+            Self::Process => Self::Process,
+            Self::Power | Self::PowerSoon => Self::PowerSoon,
+        }
+    }
 }
 
 impl Entry {

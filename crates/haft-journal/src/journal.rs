@@ -12,6 +12,9 @@ use crate::{
 /// What a method of a journal answers.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 
+/// What becomes of a record that is on its way: whether it was made, as firmly as it was promised.
+pub type Settled = BoxFuture<'static, Result<(), JournalError>>;
+
 /// Records runs and calls, and answers what was recorded.
 ///
 /// A method that has answered `Ok` has committed: the record survives the death of this process. Where it
@@ -82,6 +85,18 @@ pub trait Journal: Send + Sync {
     /// Under an epoch that is over the outcome is kept as a [`LateOutcome`], that of a read too, and the answer is
     /// [`JournalError::Fenced`].
     fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()>;
+
+    /// Brings an outcome on its way like [`settle`](Journal::settle), and answers before it is recorded: as soon as nothing
+    /// that is recorded from then on can be there without it. The [`Settled`] says how that ended, with what `settle`
+    /// would have answered.
+    ///
+    /// Whoever goes on with the answer of a call meanwhile tells nobody of it.
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+        Box::pin(async move {
+            self.settle(intent, outcome).await?;
+            Ok(Box::pin(std::future::ready(Ok(()))) as Settled)
+        })
+    }
 
     /// Records a call that was refused before anything was intended. The outcome's status is
     /// [`Status::Refused`](crate::Status::Refused). Under an epoch that is over it is kept like any late outcome.

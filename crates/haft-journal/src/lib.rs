@@ -69,7 +69,7 @@ mod snapshot;
 mod sqlite;
 mod upkeep;
 
-pub use journal::{Answer, Journal};
+pub use journal::{Answer, Journal, Settled};
 pub use lease::{Claim, Holder, Lease, Owner};
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]

@@ -9,6 +9,8 @@ pub const QUEUE_ENTRIES_MAX: usize = 1_024;
 pub const COMMIT_ENTRIES_MAX: usize = 256;
 /// Commits that may wait for the disk, beside as many that it is busy with, before the writer waits with the next one.
 pub const UNSYNCED_COMMITS_MAX: usize = 8;
+/// Longest time that a commit which nobody is in a hurry for waits for one that somebody is, in milliseconds.
+pub const SYNC_PAUSE_MS: u64 = 1;
 /// Queries that may wait for the reader before whoever brings another one has to wait.
 pub const QUEUE_QUERIES_MAX: usize = 64;
 /// Compiled statements that a connection keeps; the one unused for longest goes first.
@@ -71,6 +73,13 @@ pub const TABLE: &[Limit] = &[
         "commits",
         "of the journal that wait for the disk, beside as many that it is busy with",
         "the next commit waits",
+    ),
+    Limit::new(
+        "SYNC_PAUSE_MS",
+        SYNC_PAUSE_MS,
+        "milliseconds",
+        "that a commit which nobody is in a hurry for waits for one that somebody is",
+        "it is brought to the disk by itself",
     ),
     Limit::new(
         "QUEUE_QUERIES_MAX",

@@ -257,7 +257,16 @@ impl Records {
     }
 
     pub(super) fn calls(&self, query: &CallQuery) -> Result<Vec<CallRow>, JournalError> {
-        let mut found: Vec<&CallRow> = self.calls.values().filter(|row| fits(query, row)).collect();
+        let rows = match lowest_place(query) {
+            Some(lowest) => self.calls.range(lowest..),
+            None => self.calls.range::<Place, _>(..),
+        };
+        let is_near = |row: &&CallRow| {
+            let Some(run) = &query.run else { return true };
+            *run == row.scope.run && query.node.as_ref().is_none_or(|node| *node == row.scope.node)
+        };
+        let near = rows.map(|(_, row)| row).take_while(is_near);
+        let mut found: Vec<&CallRow> = near.filter(|row| fits(query, row)).collect();
         match query.order {
             CallOrder::Place => {}
             CallOrder::Change => found.sort_unstable_by_key(|row| row.change),
@@ -383,7 +392,8 @@ impl Records {
     }
 
     fn rows_of<'a>(&'a self, run: &'a RunId) -> impl Iterator<Item = &'a CallRow> {
-        self.calls.values().filter(move |row| row.scope.run == *run)
+        let rows = self.calls.range((run.clone(), String::new(), 0, 0, 0)..);
+        rows.map(|(_, row)| row).take_while(move |row| row.scope.run == *run)
     }
 
     fn insert(
@@ -504,6 +514,15 @@ fn late_outcome(call: &PlannedCall, closing: &Closing) -> LateOutcome {
         envelope: closing.envelope.clone(),
         finished_at_ms: closing.finished_at_ms,
     }
+}
+
+/// Returns a place that no call which fits the query comes before; nothing if calls of all runs may fit.
+fn lowest_place(query: &CallQuery) -> Option<Place> {
+    let run = query.run.clone()?;
+    let node = query.node.clone().unwrap_or_default();
+    let [iteration, attempt, seq] =
+        [query.iteration, query.attempt, query.seq].map(Option::unwrap_or_default);
+    Some((run, node, iteration, attempt, seq))
 }
 
 fn fits(query: &CallQuery, row: &CallRow) -> bool {

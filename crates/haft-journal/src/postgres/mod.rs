@@ -37,7 +37,7 @@ use crate::upkeep::Candidates;
 use crate::{
     Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settlement, SnapshotNote,
+    Retention, RunQuery, RunRow, Settled, Settlement, SnapshotNote,
 };
 use action::{Applied, action};
 use address::Address;
@@ -117,10 +117,16 @@ impl PostgresJournal {
     }
 
     async fn record(&self, entry: Entry) -> Result<(), JournalError> {
+        self.queue(entry).await?.await
+    }
+
+    /// Brings an entry into the queue, and returns where its answer will be.
+    async fn queue(&self, entry: Entry) -> Result<Settled, JournalError> {
         let (reply, answer) = oneshot::channel();
         let record = Record { entry, reply };
         self.requests.send(Request::Record(record)).await.map_err(|_| self.stopped())?;
-        answer.await.map_err(|_| self.stopped())?
+        let stopped = self.stopped();
+        Ok(Box::pin(async move { answer.await.unwrap_or(Err(stopped)) }))
     }
 
     async fn session(&self, which: Which) -> Result<Arc<Session>, JournalError> {
@@ -290,6 +296,11 @@ impl Journal for PostgresJournal {
 
     fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()> {
         Box::pin(async move { self.record(Entry::settle(intent, &outcome)?).await })
+    }
+
+    /// The queue is first come, first served. Of what waits in it together, outcomes are written before intents.
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+        Box::pin(async move { self.queue(Entry::settle(intent, &outcome)?).await })
     }
 
     fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()> {

@@ -218,7 +218,7 @@ async fn act(session: &Session, action: &mut dyn Action, pass: Pass) -> Result<(
 fn begin(firmness: Firmness) -> String {
     match firmness {
         Firmness::Process => format!("{BEGIN}; {NO_SYNC}; {LOCK}"),
-        Firmness::Power => format!("{BEGIN}; {LOCK}"),
+        Firmness::Power | Firmness::PowerSoon => format!("{BEGIN}; {LOCK}"),
     }
 }
 

@@ -10,6 +10,9 @@
 //!   run, and answers from what is recorded of it, has the log synced between taking and looking; and who does not have a
 //!   run answers none of its calls.
 //!
+//! Who brings an outcome [ahead](crate::Journal::settle_ahead) has gone on meanwhile. What comes next will most likely be
+//! synced at once and this with it, so it is left a moment for that before it has a sync of its own.
+//!
 //! All else that keeps the file whole stays SQLite's business, in whichever process: before pages are moved out of the log
 //! it is synced; the database is, before the log begins anew, so that a commit which is overwritten before its sync is
 //! in the database; and the process that writes a log's first block syncs it together with its directory. The log is not
@@ -23,18 +26,36 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::worker::Worker;
 use super::writer::{Batch, answer};
 use crate::JournalError;
-use crate::limits::UNSYNCED_COMMITS_MAX;
+use crate::limits::{SYNC_PAUSE_MS, UNSYNCED_COMMITS_MAX};
 
 /// What brings commits to the disk.
 pub(super) struct Disk {
     log: Arc<Log>,
-    worker: Worker<Batch>,
+    worker: Worker<Commit>,
+}
+
+/// A commit that is to get to the disk.
+struct Commit {
+    /// Who waits for that.
+    jobs: Batch,
+    /// How many commits had ended when this one had.
+    ended: u64,
+    haste: Haste,
+}
+
+/// How soon a commit is to get to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Haste {
+    Now,
+    /// Nobody is kept from anything: the next sync that somebody is in a hurry for will most likely cover it.
+    Soon,
 }
 
 /// The write-ahead log as a file.
@@ -86,9 +107,27 @@ impl Disk {
     }
 
     /// Answers the jobs of a commit once it is on disk. Waits while too many commits are on their way.
-    pub(super) fn answer_later(&self, commit: Batch) {
+    pub(super) fn answer_later(&self, jobs: Batch) {
+        self.send(self.commit(jobs, Haste::Now));
+    }
+
+    /// Answers the jobs of a commit once it is on disk, which need not be at once.
+    pub(super) fn answer_soon(&self, jobs: Batch) {
+        if let Err(commit) = self.worker.offer(self.commit(jobs, Haste::Soon)) {
+            self.send(commit);
+        }
+    }
+
+    fn commit(&self, jobs: Batch, haste: Haste) -> Commit {
+        Commit { jobs, ended: self.log.ended.load(Ordering::SeqCst), haste }
+    }
+
+    fn send(&self, commit: Commit) {
+        // It may be pausing, and this is more than it pauses for.
+        self.worker.wake();
         // The thread takes until nobody can send any more, so there is always somebody to send to.
         self.worker.send_blocking(commit);
+        self.worker.wake();
     }
 }
 
@@ -150,12 +189,17 @@ impl Log {
 }
 
 /// Syncs for all commits that have queued up meanwhile at once.
-fn run(log: &Log, path: &Path, mut commits: mpsc::Receiver<Batch>) {
+fn run(log: &Log, path: &Path, mut commits: mpsc::Receiver<Commit>) {
     let mut waiting = Vec::new();
     while commits.blocking_recv_many(&mut waiting, UNSYNCED_COMMITS_MAX) > 0 {
-        let synced = log.sync_ended();
+        if waiting.iter().all(|commit| commit.haste == Haste::Soon) {
+            // Whoever is in a hurry wakes this thread.
+            std::thread::park_timeout(Duration::from_millis(SYNC_PAUSE_MS));
+        }
+        let ended = waiting.iter().map(|commit| commit.ended).max().unwrap_or_default();
+        let synced = log.sync(ended);
         for commit in waiting.drain(..) {
-            answer(commit, || synced.clone().map_err(|failure| failure.to_error(path)));
+            answer(commit.jobs, || synced.clone().map_err(|failure| failure.to_error(path)));
         }
     }
 }

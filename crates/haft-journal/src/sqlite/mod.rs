@@ -30,7 +30,7 @@ use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX};
 use crate::{
     Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settlement, SnapshotNote,
+    Retention, RunQuery, RunRow, Settled, Settlement, SnapshotNote,
 };
 use disk::Log;
 use job::{Applied, Job, job};
@@ -90,13 +90,29 @@ impl SqliteJournal {
         T: Send + 'static,
         F: FnMut(&mut Writing<'_>) -> Applied<T> + Send + 'static,
     {
+        self.queue(firmness, write).await?.await
+    }
+
+    /// Brings a job into the queue, and returns where its answer will be.
+    async fn queue<T, F>(
+        &self,
+        firmness: Firmness,
+        write: F,
+    ) -> Result<impl Future<Output = Result<T, JournalError>> + Send + use<T, F>, JournalError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Writing<'_>) -> Applied<T> + Send + 'static,
+    {
         let Some(writer) = &self.writer else {
             return Err(JournalError::ReadOnly { path: self.path.clone() });
         };
         let (job, answer) = job(firmness, write);
-        let stopped = || JournalError::Stopped { path: self.path.clone() };
-        writer.send(job).await.ok_or_else(stopped)?;
-        answer.await.map_err(|_| stopped())?
+        let path = self.path.clone();
+        let stopped = move || JournalError::Stopped { path };
+        if writer.send(job).await.is_none() {
+            return Err(stopped());
+        }
+        Ok(async move { answer.await.map_err(|_| stopped())? })
     }
 
     /// Waits until all that was committed before is on disk, whoever did it.
@@ -240,6 +256,17 @@ impl Journal for SqliteJournal {
             let row = intent.row();
             let entry = Entry::settle(intent, &outcome)?;
             self.record(entry, row).await.map(drop)
+        })
+    }
+
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+        Box::pin(async move {
+            let row = intent.row();
+            let entry = Entry::settle(intent, &outcome)?;
+            let (firmness, record) = (entry.firmness().soon(), Record::new(entry, row));
+            // The queue is first come, first served, and whatever is committed is so in its order.
+            let settled = self.queue(firmness, move |tx| record::record(tx, &record)).await?;
+            Ok(Box::pin(async move { settled.await.map(drop) }) as Settled)
         })
     }
 

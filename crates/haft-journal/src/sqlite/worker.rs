@@ -36,6 +36,21 @@ impl<T: Send + 'static> Worker<T> {
     }
 }
 
+impl<T> Worker<T> {
+    /// Queues an item unless the queue is full or the thread has ended; then it comes back.
+    pub(super) fn offer(&self, item: T) -> Result<(), T> {
+        let Some(queue) = self.queue.as_ref() else { return Err(item) };
+        queue.try_send(item).map_err(mpsc::error::TrySendError::into_inner)
+    }
+
+    /// Ends a pause that the thread makes by [parking](std::thread::park_timeout).
+    pub(super) fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
         self.queue = None;

@@ -112,7 +112,7 @@ impl Writer {
 
     /// Commits the jobs together; `Err` if nothing was committed.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
-        if !jobs.iter().any(|job| job.firmness() == Firmness::Power) {
+        if jobs.iter().all(|job| job.firmness() == Firmness::Process) {
             return self.apply(jobs);
         }
         self.disk.log().begin_commit();
@@ -132,13 +132,14 @@ impl Writer {
     }
 
     /// Answers who needs no sync, and the others after one. For a single job nobody else's is written meanwhile, so that
-    /// it is not worth waking another thread.
+    /// it is not worth waking another thread; those who have time are answered with it, or else by that thread.
     fn committed(&self, batch: Batch) {
         let (durable, ordinary): (Batch, Batch) =
-            batch.into_iter().partition(|job| job.firmness() == Firmness::Power);
+            batch.into_iter().partition(|job| job.firmness() != Firmness::Process);
         answer(ordinary, || Ok(()));
-        match durable.len() {
-            0 => {}
+        match durable.iter().filter(|job| job.firmness() == Firmness::Power).count() {
+            0 if durable.is_empty() => {}
+            0 => self.disk.answer_soon(durable),
             1 => {
                 let synced = self.disk.log().sync_ended();
                 answer(durable, || synced.clone().map_err(|failure| failure.to_error(&self.path)));

@@ -72,6 +72,32 @@ async fn an_effect_is_recorded_in_two_steps(journal: Shared) {
     expect![[r#"{"change":2,"run":"r","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"succeeded","started_at_ms":2010,"finished_at_ms":3000,"first_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","call_key":"148e6662cca2df42fac9e3a2c972365cd27588709523ec11e5a638cfb7a39383","driver_call_id":"toolu_1","input":{"path":"ä","size":18446744073709551616},"accesses":[{"capability":"fs.write","path":"ä"}],"epoch":1,"details":null,"envelope":{"type":"output","data":"ok","metadata":{"duration_ms":3}},"verdict":null,"settled_by":null}"#]].assert_eq(&serde_json::to_string(&closed[0]).unwrap());
 }
 
+async fn what_is_settled_ahead_is_there_before_what_comes_later(journal: Shared) {
+    let lease = open(&*journal, "r").await;
+    let mut settled = Vec::new();
+    for (seq, effect) in [(1, Effect::Once), (2, Effect::Read), (3, Effect::Idempotent)] {
+        let intent = journal.intend(call(&scope("r"), seq, effect)).await.unwrap();
+        settled.push(journal.settle_ahead(intent, outcome(Status::Succeeded)).await.unwrap());
+    }
+    // Nobody has waited for them.
+    let last = journal.intend(call(&scope("r"), 4, Effect::Once)).await.unwrap();
+    let rows = journal.calls(CallQuery::default()).await.unwrap();
+    let statuses: Vec<Status> = rows.iter().map(|row| row.status).collect();
+    assert_eq!(
+        statuses,
+        [Status::Succeeded, Status::Succeeded, Status::Succeeded, Status::Intended]
+    );
+    for settled in settled {
+        settled.await.unwrap();
+    }
+    // What comes too late is said to whoever waits.
+    journal.close_run(lease).await.unwrap();
+    let late = async { journal.settle_ahead(last, outcome(Status::Succeeded)).await?.await };
+    let late = late.await;
+    assert!(matches!(late, Err(JournalError::Fenced { .. })), "{late:?}");
+    assert_eq!(journal.late_outcomes(&run("r").id).await.unwrap().len(), 1);
+}
+
 async fn a_read_is_one_row_once_it_is_settled(journal: Shared) {
     open(&*journal, "r").await;
     let intent = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
@@ -520,6 +546,7 @@ macro_rules! conformance {
             a_call_needs_its_run,
             only_an_open_intent_is_settled,
             a_call_ends_with_a_status_that_fits,
+            what_is_settled_ahead_is_there_before_what_comes_later,
             an_attempt_tells_how_far_it_has_come,
             calls_come_in_the_order_asked_for,
             a_query_answers_what_fits_every_field,

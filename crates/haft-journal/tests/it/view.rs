@@ -48,11 +48,11 @@ async fn every_status_has_its_row() {
     let rows = view_rows(&Connection::open(&path).unwrap());
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     expect![[r#"
-        {"attempt":1,"error_json":null,"finished_at_ms":3000,"input_json":"{\"path\":\"file-1\"}","iteration":0,"node_id":"main","output_json":"\"ok\"","run_id":"r","seq":1,"started_at_ms":2010,"status":"success","tool_name":"write"}
-        {"attempt":1,"error_json":"{\"code\":\"TOOL_PATH_INVALID\",\"message\":\"there is no file \\\"a\\\"\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-2\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":2,"started_at_ms":2020,"status":"error","tool_name":"read"}
-        {"attempt":1,"error_json":"{\"code\":\"PERMISSION_DENIED\",\"message\":\"rule 3 denies it\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-3\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":3,"started_at_ms":2030,"status":"error","tool_name":"write"}
-        {"attempt":1,"error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"it may have happened\"}","finished_at_ms":3000,"input_json":"{\"path\":\"file-4\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"r","seq":4,"started_at_ms":2040,"status":"error","tool_name":"todo"}
-        {"attempt":1,"error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"haft ended before it was told how the call ended\"}","finished_at_ms":null,"input_json":"{\"path\":\"file-6\"}","iteration":0,"node_id":"main","output_json":null,"run_id":"s","seq":6,"started_at_ms":2060,"status":"error","tool_name":"write"}
+        {"run_id":"r","node_id":"main","iteration":0,"attempt":1,"seq":1,"tool_name":"write","input_json":"{\"path\":\"file-1\"}","output_json":"\"ok\"","started_at_ms":2010,"finished_at_ms":3000,"status":"success","error_json":null}
+        {"run_id":"r","node_id":"main","iteration":0,"attempt":1,"seq":2,"tool_name":"read","input_json":"{\"path\":\"file-2\"}","output_json":null,"started_at_ms":2020,"finished_at_ms":3000,"status":"error","error_json":"{\"code\":\"TOOL_PATH_INVALID\",\"message\":\"there is no file \\\"a\\\"\"}"}
+        {"run_id":"r","node_id":"main","iteration":0,"attempt":1,"seq":3,"tool_name":"write","input_json":"{\"path\":\"file-3\"}","output_json":null,"started_at_ms":2030,"finished_at_ms":3000,"status":"error","error_json":"{\"code\":\"PERMISSION_DENIED\",\"message\":\"rule 3 denies it\"}"}
+        {"run_id":"r","node_id":"main","iteration":0,"attempt":1,"seq":4,"tool_name":"todo","input_json":"{\"path\":\"file-4\"}","output_json":null,"started_at_ms":2040,"finished_at_ms":3000,"status":"error","error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"it may have happened\"}"}
+        {"run_id":"s","node_id":"main","iteration":0,"attempt":1,"seq":6,"tool_name":"write","input_json":"{\"path\":\"file-6\"}","output_json":null,"started_at_ms":2060,"finished_at_ms":null,"status":"error","error_json":"{\"code\":\"IN_DOUBT\",\"message\":\"haft ended before it was told how the call ended\"}"}
     "#]].assert_eq(&text);
 }
 

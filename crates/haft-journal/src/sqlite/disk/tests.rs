@@ -39,7 +39,7 @@ fn at_the_bound_the_writer_waits_and_nobody_is_answered_before_the_disk() {
     loop {
         disk.log.begin_commit();
         disk.log.end_commit();
-        let commit: Batch = vec![Box::new(Promise(answer.clone()))];
+        let commit = disk.commit(vec![Box::new(Promise(answer.clone()))], Haste::Now);
         match pin!(disk.worker.send(commit)).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(sent) => sent.unwrap(),
             Poll::Pending => break,
@@ -78,4 +78,33 @@ fn what_was_seen_is_synced_and_what_is_on_disk_is_not_synced_again() {
     log.end_commit();
     log.sync_seen().unwrap();
     assert_eq!(log.synced.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn who_has_time_is_answered_without_a_sync_of_somebody_else_and_with_one() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let disk = Disk::over(file.reopen().unwrap(), file.path()).unwrap();
+    let (answer, answers) = channel();
+    let commit = || {
+        disk.log.begin_commit();
+        disk.log.end_commit();
+        disk.answer_soon(vec![Box::new(Promise(answer.clone()))]);
+    };
+    commit();
+    assert_eq!(answers.recv(), Ok(true));
+    assert_eq!(disk.log.synced.load(Ordering::SeqCst), 1);
+
+    // More than can wait, so that the pause is cut short.
+    for _ in 0..3 * UNSYNCED_COMMITS_MAX {
+        commit();
+    }
+    disk.log.sync_ended().unwrap();
+    assert!(answers.iter().take(3 * UNSYNCED_COMMITS_MAX).all(|is_well| is_well));
+
+    // What was lost meanwhile is said to those who had time, too.
+    let lost = Disk::over(File::open("/dev/null").unwrap(), Path::new("/dev/null")).unwrap();
+    lost.log.begin_commit();
+    lost.log.end_commit();
+    lost.answer_soon(vec![Box::new(Promise(answer.clone()))]);
+    assert_eq!(answers.recv(), Ok(false));
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{Effect, Scope};
-use haft_journal::{CallQuery, Journal, JournalError, PlannedCall, SqliteJournal, Status};
+use haft_journal::{CallQuery, Journal, JournalError, PlannedCall, Settled, SqliteJournal, Status};
 use rusqlite::Connection;
 
 use crate::fixture::{brief_claim, call, call_of, claim, open, outcome, run, scope};
@@ -52,6 +52,7 @@ pub(super) fn record(home: &Path) {
         let journal = Arc::new(SqliteJournal::open(&place.journal).unwrap());
         runtime.block_on(async {
             one_by_one(&journal, &place, &format!("alone{life}")).await;
+            one_ahead_of_the_other(&journal, &place, &format!("ahead{life}")).await;
             let run_id = shared(&life.to_string());
             journal.open_run(run(&run_id), brief_claim("first")).await.unwrap();
             let second = spawn_second(life);
@@ -98,6 +99,27 @@ async fn one_by_one(journal: &SqliteJournal, place: &Place, run: &str) {
         let status = if seq % 5 == 0 { Status::Failed } else { Status::Succeeded };
         journal.settle(intent, outcome(status)).await.unwrap();
         place.say(&id, status.as_str());
+    }
+}
+
+/// Goes on with each call while the one before is still being settled: whoever has an intent has all outcomes before it.
+async fn one_ahead_of_the_other(journal: &SqliteJournal, place: &Place, run: &str) {
+    open(journal, run).await;
+    let mut ahead: Vec<(String, Settled)> = Vec::new();
+    for seq in 1..=CALLS_ONE_BY_ONE {
+        let planned = call(&scope(run), seq, Effect::Once);
+        let id = planned.id.to_string();
+        let intent = journal.intend(planned).await.unwrap();
+        place.say(&id, "intended");
+        if let Some((before, _)) = ahead.last() {
+            place.say(before, "succeeded");
+        }
+        let settled = journal.settle_ahead(intent, outcome(Status::Succeeded)).await.unwrap();
+        ahead.push((id, settled));
+    }
+    for (id, settled) in ahead {
+        settled.await.unwrap();
+        place.say(&id, "succeeded");
     }
 }
 
