@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, CallKey, Effect, Fs, Scope, Shell, TodoStore, ToolId};
+use crate::{CallId, CallKey, Effect, Fs, Residents, Scope, Shell, TodoStore, ToolId};
 
 /// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
 ///
@@ -42,6 +42,8 @@ pub struct CxParts {
     pub fs: Arc<dyn Fs>,
     /// Commands.
     pub shell: Arc<dyn Shell>,
+    /// Programs that outlive the call.
+    pub residents: Arc<dyn Residents>,
     /// The session's todo list.
     pub todos: Arc<dyn TodoStore>,
 }
@@ -153,6 +155,11 @@ impl Cx {
     /// Returns the means to run commands.
     pub fn shell(&self) -> &dyn Shell {
         &*self.parts.shell
+    }
+
+    /// Returns the means to start programs that outlive the call.
+    pub fn residents(&self) -> &dyn Residents {
+        &*self.parts.residents
     }
 
     /// Returns the session's todo list.

@@ -1,5 +1,7 @@
 //! What a tool publishes.
 
+use std::num::NonZeroU32;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,9 +34,27 @@ pub struct Contract {
     pub digested: Vec<String>,
     /// Whether the tool hands its idempotency key to a service that deduplicates by it.
     pub accepts_key: bool,
+    /// The function behind the tool, where it has one that plans name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The parameter that a shell reads, where there is one.
+    #[serde(skip)]
+    pub shell_line: Option<ShellLine>,
+    /// How many calls the tool works on at the same time; further ones wait inside it. A plan does not begin more.
+    #[serde(skip)]
+    pub calls_at_once_max: Option<NonZeroU32>,
     /// Whether one set of changes of files is all that a call does to the world.
     #[serde(skip)]
     pub only_changes_files: bool,
+}
+
+/// The parameter that a shell reads, so that whatever is put into it becomes code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShellLine {
+    /// Its name.
+    pub parameter: &'static str,
+    /// The parameter that holds words no shell reads. Where it is given, none reads the other one either.
+    pub words: &'static str,
 }
 
 /// Where a tool's output is cut.

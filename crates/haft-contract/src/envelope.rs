@@ -122,6 +122,9 @@ pub struct Metadata {
     /// What the call's processes left at protected places, and what became of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
+    /// What the tool printed beside its answer. Models are not shown it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
     /// Which effects of earlier attempts may already have happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_warning: Option<String>,

@@ -35,13 +35,14 @@ mod key;
 pub mod limits;
 mod output;
 mod requirement;
+mod resident;
 mod schema;
 mod scope;
 mod surface;
 mod tool;
 
 pub use access::{Access, Command};
-pub use contract::{Contract, OutputLimit, ToolMetadata};
+pub use contract::{Contract, OutputLimit, ShellLine, ToolMetadata};
 pub use effect::{Effect, Kind};
 pub use tool::{DefinitionError, Probed, Tool, ToolBuilder};
 
@@ -51,9 +52,13 @@ pub use surface::{
     Precondition, Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
 };
 
+pub use resident::{
+    CHANNEL_DESCRIPTOR, Channel, Received, Resident, ResidentRequest, Residents, Writable,
+};
+
 pub use envelope::{Connection, Enforced, Envelope, Layer, Level, Metadata};
 pub use error_code::ErrorCode;
-pub use output::{Body, Confined, Excerpt, IntoOutput, Output, ToolError};
+pub use output::{Body, Confined, Excerpt, FailedAt, IntoOutput, Output, ToolError};
 
 pub use id::{IdError, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};

@@ -14,6 +14,8 @@ pub struct Output {
     pub exit_code: Option<i32>,
     /// What happened around the processes that the tool started.
     pub confined: Option<Confined>,
+    /// What the tool printed beside its answer, for people; bounded by the tool.
+    pub log: Option<String>,
 }
 
 /// What happened around the processes of a call, besides what they did.
@@ -98,7 +100,7 @@ pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &crate::Metadat
 impl Output {
     /// Returns an answer of `body` alone.
     pub fn new(body: Body) -> Self {
-        Self { body, exit_code: None, confined: None }
+        Self { body, exit_code: None, confined: None, log: None }
     }
 
     /// Returns an answer of text.
@@ -150,12 +152,37 @@ pub struct ToolError {
     pub output: Option<Box<Output>>,
     /// What the journal holds in place of the message, where that quotes what the journal must not hold.
     pub recorded: Option<String>,
+    /// How far the tool had come, where it knows that better than the runtime can.
+    pub failed_at: Option<FailedAt>,
+}
+
+/// How far a tool had come when it failed, as far as its effect is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailedAt {
+    /// Nothing that has an effect was begun, not even if the call was told to stop meanwhile.
+    Beginning,
+    /// Somewhere in the middle, and not by an answer of its own: nobody saw what was done of the effect.
+    Middle,
 }
 
 impl ToolError {
     /// Returns an error without output.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), output: None, recorded: None }
+        Self { code, message: message.into(), output: None, recorded: None, failed_at: None }
+    }
+
+    /// Returns the error for a call of which nothing was begun that has an effect. Without this, a call that fails
+    /// because it was told to stop is taken for one that was interrupted.
+    pub fn not_begun(mut self) -> Self {
+        self.failed_at = Some(FailedAt::Beginning);
+        self
+    }
+
+    /// Returns the error for a call that was interrupted, by the end of its process for one. A
+    /// [`once`](crate::Effect::Once) effect may have happened then, and the call is in doubt.
+    pub fn interrupted(mut self) -> Self {
+        self.failed_at = Some(FailedAt::Middle);
+        self
     }
 
     /// Returns the error with what the tool had produced until then.

@@ -24,7 +24,7 @@ pub(crate) fn empty_object() -> Value {
 fn trim(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     for noise in ["title", "format", "default"] {
-        fields.remove(noise);
+        fields.shift_remove(noise);
     }
     if let Some(Value::Array(types)) = fields.get_mut("type") {
         types.retain(|name| name != "null");
@@ -59,7 +59,7 @@ fn inline_optional(fields: &mut serde_json::Map<String, Value>) {
     let real: Vec<&Value> = choices.iter().filter(|choice| !is_null(choice)).collect();
     if let ([Value::Object(only)], true) = (real.as_slice(), choices.len() == 2) {
         let only = only.clone();
-        fields.remove("anyOf");
+        fields.shift_remove("anyOf");
         for (name, value) in only {
             fields.entry(name).or_insert(value);
         }
@@ -107,45 +107,45 @@ mod tests {
         let text = serde_json::to_string_pretty(&schema_of::<Sample>()).unwrap();
         expect![[r#"
             {
+              "type": "object",
               "additionalProperties": false,
               "properties": {
-                "default": true,
+                "path": {
+                  "type": "string",
+                  "description": "Where."
+                },
+                "start_line": {
+                  "type": "integer",
+                  "minimum": 0
+                },
                 "opts": {
+                  "type": "object",
                   "additionalProperties": false,
                   "properties": {
                     "timeout_ms": {
-                      "description": "In milliseconds.",
+                      "type": "integer",
                       "minimum": 0,
-                      "type": "integer"
+                      "description": "In milliseconds."
                     }
-                  },
-                  "type": "object"
+                  }
                 },
-                "path": {
-                  "description": "Where.",
-                  "type": "string"
+                "title": {
+                  "type": "string",
+                  "description": "A property named like a keyword survives."
                 },
+                "default": true,
                 "size": {
+                  "type": "string",
                   "enum": [
                     "small",
                     "large"
-                  ],
-                  "type": "string"
-                },
-                "start_line": {
-                  "minimum": 0,
-                  "type": "integer"
-                },
-                "title": {
-                  "description": "A property named like a keyword survives.",
-                  "type": "string"
+                  ]
                 }
               },
               "required": [
                 "path",
                 "default"
-              ],
-              "type": "object"
+              ]
             }"#]]
         .assert_eq(&text);
     }

@@ -1,6 +1,7 @@
 //! A tool: its contract and the code behind it.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::schema::{empty_object, schema_of};
 use crate::{
     Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Output,
-    OutputLimit, RequirementSet, ToolError, ToolId, ToolMetadata,
+    OutputLimit, RequirementSet, ShellLine, ToolError, ToolId, ToolMetadata,
 };
 
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
@@ -103,6 +104,9 @@ impl Tool {
                 output_limit: OutputLimit::default(),
                 digested: Vec::new(),
                 accepts_key: false,
+                function: None,
+                shell_line: None,
+                calls_at_once_max: None,
                 only_changes_files: false,
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
@@ -232,6 +236,24 @@ impl ToolBuilder {
         self
     }
 
+    /// Names the function behind the tool. A plan may name it, too, and then it must be this one.
+    pub fn function(mut self, name: impl Into<String>) -> Self {
+        self.contract.function = Some(name.into());
+        self
+    }
+
+    /// Declares that a shell reads a parameter. A plan does not put outputs of other tools into it.
+    pub fn shell_line(mut self, line: ShellLine) -> Self {
+        self.contract.shell_line = Some(line);
+        self
+    }
+
+    /// Declares that the tool works on so many calls at the same time, and that further ones wait for it.
+    pub fn calls_at_once_max(mut self, calls: NonZeroU32) -> Self {
+        self.contract.calls_at_once_max = Some(calls);
+        self
+    }
+
     /// Declares that one [`Fs::apply`](crate::Fs::apply), or none, is all that a call does to the world. After a crash the
     /// files then tell whether the call happened, and nobody has to be asked.
     pub fn only_changes_files(mut self) -> Self {
@@ -339,22 +361,40 @@ impl ToolBuilder {
             let run = Arc::clone(&run);
             Ok(Running::Blocking(Box::new(move || {
                 if cx.is_cancelled() {
-                    return Err(ToolError::new(
-                        ErrorCode::ProcessAborted,
-                        "the call was cancelled before it began",
-                    ));
+                    let message = "the call was cancelled before it began";
+                    return Err(ToolError::new(ErrorCode::ProcessAborted, message).not_begun());
                 }
                 run(args, &cx)?.into_output()
             })))
         }))
     }
 
+    /// Finishes a tool whose schema is data and whose input stays JSON: one that is written in another language, or lies
+    /// behind a protocol. The schema is all that checks the input.
+    pub fn execute_json<F, Fut, T, E>(self, parameters: Value, run: F) -> Tool
+    where
+        F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+        T: IntoOutput,
+        ToolError: From<E>,
+    {
+        let execute: Arc<Execute> = Arc::new(move |input, cx| {
+            let future = run(input, cx);
+            Ok(Running::Async(Box::pin(async move { future.await?.into_output() })))
+        });
+        self.finish_with(parameters, Arc::new(|_| Ok(())), execute)
+    }
+
     fn finish<A: DeserializeOwned + JsonSchema + 'static>(self, execute: Arc<Execute>) -> Tool {
+        let parse = Arc::new(|input: &Value| parse_input::<A>(input).map(|_| ()));
+        self.finish_with(schema_of::<A>(), parse, execute)
+    }
+
+    fn finish_with(self, parameters: Value, parse: Arc<Parse>, execute: Arc<Execute>) -> Tool {
         let Self { mut contract, accesses, timeout_ms, probe, definition_error } = self;
-        contract.parameters = schema_of::<A>();
+        contract.parameters = parameters;
         let definition_error = definition_error.or_else(|| definition_error_of(&contract));
         let contract = Arc::new(contract);
-        let parse = Arc::new(|input: &Value| parse_input::<A>(input).map(|_| ()));
         Tool {
             contract,
             accesses,

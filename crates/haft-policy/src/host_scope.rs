@@ -21,9 +21,9 @@ const CAPABILITY: &str = "net.fetch";
 /// Last labels of names that public name servers do not give out.
 const LOCAL_DOMAINS: &[&str] = &["localhost", "local", "internal", "lan", "home.arpa"];
 
-/// The hosts that one call may reach. Nothing is worked out before a host is asked about. Cloning is cheap enough for
-/// one per call.
-#[derive(Clone, Debug)]
+/// The hosts that one call may reach; none by default. Nothing is worked out before a host is asked about. Cloning is cheap
+/// enough for one per call.
+#[derive(Clone, Debug, Default)]
 pub struct HostScope {
     /// What is required, by any of these.
     required: Vec<Capabilities>,

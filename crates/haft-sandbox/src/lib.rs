@@ -87,7 +87,8 @@ mod wire;
 pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, Resources};
 pub use kernel::{Availability, Kernel, Mechanism, Offer};
 pub use process::{
-    Command, Enforced, Exceeded, Exit, Layer, Level, Missing, SpawnError, WaitError,
+    CHANNEL_DESCRIPTOR, Channel, Command, Enforced, Exceeded, Exit, Layer, Level, Missing,
+    SpawnError, WaitError,
 };
 #[cfg(target_os = "linux")]
 pub use process::{Control, Launcher, Output, Process};

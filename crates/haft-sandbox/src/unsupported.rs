@@ -4,6 +4,7 @@
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use crate::{
@@ -143,6 +144,10 @@ mod operations {
             match *self {}
         }
 
+        pub fn take_channel(&mut self) -> Option<UnixStream> {
+            match *self {}
+        }
+
         pub fn ended_by(&self) -> Option<Exceeded> {
             match *self {}
         }
@@ -158,6 +163,10 @@ mod operations {
 
     impl Output {
         pub async fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+            match *self {}
+        }
+
+        pub fn try_read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
             match *self {}
         }
     }

@@ -31,8 +31,9 @@ pub(crate) enum Request {
     Isolated,
 }
 
-/// How many descriptors travel with a request: the call's socket, the output pipe and the working directory.
-pub(crate) const REQUEST_DESCRIPTORS: usize = 3;
+/// How many descriptors travel with a request at most: the call's socket, the output pipe, the working directory, and
+/// the channel if there is one.
+pub(crate) const REQUEST_DESCRIPTORS_MAX: usize = 4;
 
 impl Request {
     pub(crate) fn encode(self) -> u8 {

@@ -6,7 +6,7 @@ use haft_contract::limits::{
     BASH_ARG_CHARS_MAX, BASH_ARGS_MAX, BASH_CMD_CHARS_MAX, BASH_CWD_CHARS_MAX, TIMEOUT_MS_MAX,
 };
 use haft_contract::{
-    Access, Body, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet,
+    Access, Body, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet, ShellLine,
     ShellOutcome, ShellRequest, ShellRequirement, Tool, ToolError,
 };
 use haft_judge::{FileUse, How, Judgement, judge, judge_argv};
@@ -129,6 +129,7 @@ pub(crate) fn bash() -> Tool {
         .kind(Kind::Execute)
         .effect(Effect::Once)
         .dangerous()
+        .shell_line(ShellLine { parameter: "cmd", words: "args" })
         .requires(requires())
         .accesses(accesses)
         .timeout_ms(|input: &Input| input.opts.as_ref().and_then(|opts| opts.timeout_ms))

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_contract::{
     ApplyError, BoxFuture, CallId, CallKey, Cx, CxParts, Effect, Entry, ErrorCode, FileChange,
-    FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition, RunId, Scope, Shell, ShellOutcome,
-    ShellRequest, Todo, TodoStore, ToolError, ToolId,
+    FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition, Resident, ResidentRequest,
+    Residents, RunId, Scope, Shell, ShellOutcome, ShellRequest, Todo, TodoStore, ToolError, ToolId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -69,6 +69,7 @@ pub(crate) fn cx_over(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationTo
         progress: Arc::new(()),
         fs,
         shell: Arc::new(NoShell),
+        residents: Arc::new(NoShell),
         todos: Arc::new(NoTodos),
     })
 }
@@ -212,6 +213,16 @@ impl<F: Fn(&FilePath) -> Result<(), ToolError> + Send + Sync> Fs for WatchedFs<F
 impl Shell for NoShell {
     fn run(&self, request: ShellRequest) -> BoxFuture<'_, Result<ShellOutcome, ToolError>> {
         let message = format!("{:?} cannot be run here: there is no shell", request.program);
+        Box::pin(async move { Err(ToolError::new(ErrorCode::ProcessSpawnFailed, message)) })
+    }
+}
+
+impl Residents for NoShell {
+    fn start(
+        &self,
+        request: ResidentRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
+        let message = format!("{:?} cannot be started here: there is no shell", request.program);
         Box::pin(async move { Err(ToolError::new(ErrorCode::ProcessSpawnFailed, message)) })
     }
 }

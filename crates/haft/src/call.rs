@@ -19,6 +19,9 @@ pub struct Call {
     pub place: Place,
     /// The driver's own name of the call.
     pub driver_call_id: Option<String>,
+    /// The time that the tool has for it, in milliseconds, in place of what is configured. Where the input asks for less
+    /// the tool has that. What comes before the tool is begun, as the answer of a person does, takes none of it.
+    pub timeout_ms: Option<u64>,
     /// Cancelled when the caller gives up.
     pub cancellation: CancellationToken,
     /// Takes reports of progress.
@@ -52,6 +55,7 @@ impl Call {
             input,
             place: Place::default(),
             driver_call_id: None,
+            timeout_ms: None,
             cancellation: CancellationToken::new(),
             progress: Arc::new(()),
             asker: None,

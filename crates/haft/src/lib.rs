@@ -23,6 +23,7 @@ mod pipeline;
 mod project;
 mod recover;
 mod registry;
+mod resident;
 mod roots;
 mod run;
 mod runtime;
@@ -36,14 +37,18 @@ mod watchdog;
 
 pub use call::{Call, Place};
 pub use explain::{AccessExplanation, Explanation};
+pub use pipeline::Recording;
 pub use recover::Recovered;
+pub use resident::ReadOnlyResidents;
 pub use run::{Divergence, Resume, RetryWarning, Run, RunError};
 pub use runtime::{IsGone, Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts};
 pub use sandbox::{Confine, ReadablePlaces, Sandbox};
-pub use session::{Session, SessionOptions};
+pub use session::{PLAN_FRONT_END, Session, SessionOptions};
 
+pub use input_schema::{InputSchema, Open, OpenPlaces, Violated, Violation, shown_value};
 pub use registry::{Registry, RegistryError};
 pub use roots::{Roots, RootsError};
+pub use suggestion::{near_matches, plain_name};
 
 pub use ask::{Answer, Ask, Asker, Headless};
 pub use clock::{Clock, SystemClock};

@@ -6,6 +6,7 @@ use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX};
 use crate::files::links::DIRECTORIES_BENEATH_MAX;
 use crate::input_schema::FOUND_CHARS_MAX;
 use crate::pipeline::{ERROR_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
+use crate::resident::{LINES_KEPT_BYTES_MAX, PRINTED_HEAD_BYTES_MAX, PRINTED_READS_MAX};
 use crate::sandbox::HIDDEN_FILES_MAX;
 use crate::sandbox::hooks::{CONFIG_BYTES_MAX, DIRECTORIES_MAX};
 use crate::shell::{HINDRANCE_LINES_MAX, PROGRESS_MS, READ_BYTES};
@@ -57,6 +58,27 @@ pub const TABLE: &[Limit] = &[
         "bytes",
         "one read of a command's output",
         "the rest is read next",
+    ),
+    Limit::new(
+        "LINES_KEPT_BYTES_MAX",
+        LINES_KEPT_BYTES_MAX as u64,
+        "bytes",
+        "memory kept for the next line of a program that outlives a call",
+        "it is given back when the line was taken",
+    ),
+    Limit::new(
+        "PRINTED_HEAD_BYTES_MAX",
+        PRINTED_HEAD_BYTES_MAX as u64,
+        "bytes",
+        "the beginning that is kept of what a program that outlives a call prints between two questions for it",
+        "only its end is kept beside it, as of a command's output",
+    ),
+    Limit::new(
+        "PRINTED_READS_MAX",
+        PRINTED_READS_MAX as u64,
+        "reads",
+        "what such a program has printed by the time that it is asked for",
+        "the rest is answered next time",
     ),
     Limit::new(
         "ASK_INPUT_BYTES_MAX",

@@ -11,14 +11,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{CallId, CallKey, Effect, Envelope, RunId, Scope, ScopeError};
-use haft_journal::{CallQuery, CallRow, JournalError, Lease, NewRun};
+use haft_journal::{CallQuery, CallRow, JournalError, NewRun};
 
 use crate::call::{Call, Place};
 use crate::explain::Explanation;
-use crate::pipeline;
+use crate::pipeline::{self, Leaves, Recording};
 use crate::session::SessionState;
 pub(crate) use attempts::{Attempt, Attempts, DriverId, Numbered, Unheard};
 pub(crate) use earlier::Earlier;
+use lease::Tenure;
 use replay::Cursor;
 pub use warning::RetryWarning;
 
@@ -43,6 +44,15 @@ pub enum RunError {
     /// The driver calls something else than it did before.
     #[error(transparent)]
     Diverged(#[from] Box<Divergence>),
+    /// The run is of a plan, and the call is none of its nodes.
+    #[error(
+        "the calls of run {run} are the nodes of a plan, so nobody else makes calls in it: nothing was executed; make this call \
+         in another run"
+    )]
+    OfPlan {
+        /// The run.
+        run: RunId,
+    },
     /// haft itself panicked over the call, which is a bug. If the call's effect was begun, its intent is in the journal.
     #[error("haft panicked over this call, which is a bug; see its row in the journal")]
     Panicked,
@@ -147,11 +157,29 @@ impl Run {
     /// Passes a call through the pipeline.
     ///
     /// Dropping the future cancels the call; what it did until then is recorded all the same.
-    pub async fn call(&self, mut call: Call) -> Result<Envelope, RunError> {
+    pub async fn call(&self, call: Call) -> Result<Envelope, RunError> {
+        self.pass(call, Leaves::Recorded).await.map(|(envelope, _)| envelope)
+    }
+
+    /// Passes a call through the pipeline like [`Run::call`], and hands out what a tool answered while its outcome is on the way
+    /// to the journal.
+    ///
+    /// This is for drivers that make further calls of an answer: what those leave in the journal is there only together with
+    /// this outcome, so that whoever goes on with the run finds one whenever it finds the other. Nobody else may hear of the
+    /// answer before the [`Recording`] has come to a good end. Failures and refusals are recorded first.
+    pub async fn call_ahead(&self, call: Call) -> Result<(Envelope, Recording), RunError> {
+        self.pass(call, Leaves::Ahead).await
+    }
+
+    async fn pass(
+        &self,
+        mut call: Call,
+        leaves: Leaves,
+    ) -> Result<(Envelope, Recording), RunError> {
         call.cancellation = call.cancellation.child_token();
         let cancelled_on_drop = call.cancellation.clone().drop_guard();
         let state = Arc::clone(&self.state);
-        let passed = tokio::spawn(async move { pipeline::pass(call, &state).await }).await;
+        let passed = tokio::spawn(async move { pipeline::pass(call, leaves, &state).await }).await;
         cancelled_on_drop.disarm();
         passed.unwrap_or_else(|err| {
             Err(if err.is_panic() { RunError::Panicked } else { RunError::ShutDown })
@@ -196,15 +224,20 @@ impl RunState {
         }
     }
 
-    async fn lease(&self) -> Result<Lease, JournalError> {
-        self.attempts.lease(&self.session.shared, || self.new_run()).await
+    async fn tenure(&self) -> Result<Tenure, RunError> {
+        let tenure = self.attempts.tenure(&self.session.shared, || self.new_run()).await?;
+        if tenure.plan.admits(&self.session.front_end) {
+            Ok(tenure)
+        } else {
+            Err(RunError::OfPlan { run: self.id.clone() })
+        }
     }
 
     /// Finds out whether a call was made before, and numbers it if it was not.
     pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<Placed, RunError> {
-        let epoch = self.lease().await?.epoch;
+        let Tenure { epoch, history, .. } = self.tenure().await?;
         let journal = &self.session.shared.parts.journal;
-        let attempt = self.attempts.attempt(&**journal, placing.scope).await?;
+        let attempt = self.attempts.attempt(&**journal, placing.scope, history).await?;
         let driver_id = match placing.driver_call_id {
             None => None,
             Some(id) => match attempt.claim(id) {
@@ -218,7 +251,9 @@ impl RunState {
         };
         let cursor = match self.resume {
             Resume::Continue => None,
-            Resume::Replay | Resume::Rejudge => Some(self.cursor(placing.scope, epoch).await?),
+            Resume::Replay | Resume::Rejudge => {
+                Some(self.cursor(placing.scope, epoch, &attempt).await?)
+            }
         };
         let counted = cursor.as_ref().map(|cursor| cursor.next(placing.first_key));
         let counted_in = cursor.as_deref().zip(counted);
@@ -321,6 +356,7 @@ impl RunState {
             RunError::Unrecorded { source, .. } => source,
             RunError::Scope(_)
             | RunError::Diverged(_)
+            | RunError::OfPlan { .. }
             | RunError::Panicked
             | RunError::ShutDown => return,
         };
@@ -350,7 +386,12 @@ impl RunState {
 
     /// Returns where the driver has got to. What was recorded before is loaded under each epoch anew: in between, others
     /// may have made calls.
-    async fn cursor(&self, scope: &Scope, epoch: u64) -> Result<Arc<Cursor>, JournalError> {
+    async fn cursor(
+        &self,
+        scope: &Scope,
+        epoch: u64,
+        attempt: &Attempt,
+    ) -> Result<Arc<Cursor>, JournalError> {
         let known = |cursors: &HashMap<Scope, (u64, Arc<Cursor>)>| match cursors.get(scope) {
             Some((of_epoch, cursor)) if *of_epoch >= epoch => Some(Arc::clone(cursor)),
             _ => None,
@@ -358,7 +399,10 @@ impl RunState {
         if let Some(cursor) = known(&self.cursors.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(cursor);
         }
-        let recorded = self.session.shared.parts.journal.recorded(scope).await?;
+        let recorded = match attempt.is_begun() {
+            false => Vec::new(),
+            true => self.session.shared.parts.journal.recorded(scope).await?,
+        };
         let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever came first while this was loading has begun to count.
         if let Some(cursor) = known(&cursors) {

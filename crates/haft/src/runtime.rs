@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::project::{ProjectAdditions, ProjectRules};
 use crate::recover::{self, Recovered};
 use crate::registry::Registry;
+use crate::resident::Living;
 use crate::roots::Roots;
 use crate::run::Attempts;
 use crate::sandbox::{Confine, Sandbox};
@@ -148,6 +149,8 @@ pub(crate) struct Shared {
     attempts: Mutex<HashMap<RunId, Weak<Attempts>>>,
     // Held while a run is taken or given back, so that the two never cross: both wait for the journal meanwhile.
     pub(crate) opening: tokio::sync::Mutex<()>,
+    /// Programs that outlive calls, for whoever shuts down to end.
+    pub(crate) living: Living,
     // Runs on their way back, for whoever shuts down to wait for.
     pub(crate) returns: Mutex<JoinSet<()>>,
 }
@@ -246,6 +249,7 @@ impl Runtime {
             own,
             attempts: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            living: Living::default(),
             returns: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -272,9 +276,11 @@ impl Runtime {
         recover::recover(&self.shared).await
     }
 
-    /// Gives back the runs that this process has, so that others can go on with them at once. Front ends do this when
-    /// they end; without it, others wait until they know that this process is gone.
+    /// Ends the programs that outlive calls, and gives back the runs that this process has, so that others can go on with
+    /// them at once. Front ends do this when they end; without it, others wait until they know that this process is gone,
+    /// and what such a program left at protected places may stay there.
     pub async fn shut_down(&self) {
+        self.shared.living.end_all().await;
         self.shared.give_back_all().await;
         if let Some(snapshots) = &self.shared.parts.snapshots {
             snapshots.finish().await;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{RunId, Todo, TodoStore};
+use haft_journal::RunRow;
 use haft_policy::{Conditions, Rule, RuleSet};
 use serde_json::Value;
 use tokio::sync::MutexGuard;
@@ -20,11 +21,15 @@ use rules::SessionRules;
 
 mod rules;
 
+/// The front end of sessions that drive plans. The calls of a run which such a session began are nodes of its plan: no other
+/// front end makes calls in it, since these would be taken for answers of nodes.
+pub const PLAN_FRONT_END: &str = "plan";
+
 /// What a front end says of itself when it opens a session.
 pub struct SessionOptions {
     /// The session's name, unique among the sessions that live at the same time; also a directory name.
     pub id: String,
-    /// The kind of front end, such as `cli` or `mcp`; recorded with every run.
+    /// The kind of front end, such as `cli` or `mcp`; recorded with every run. That of plans is [`PLAN_FRONT_END`].
     pub front_end: String,
     /// Permission rules of this session.
     pub rules: Vec<Rule>,
@@ -103,6 +108,12 @@ impl Session {
     /// Returns the run `id`, to go on with it as `resume` says. Each handle that starts over has a pass of its own.
     pub fn resume(&self, id: RunId, resume: Resume) -> Run {
         Run::new(Arc::clone(&self.state), id, resume)
+    }
+
+    /// Returns whether a run was begun by the same kind of front end, and in the same workspace.
+    pub fn begins_like(&self, run: &RunRow) -> bool {
+        let workspace = self.state.shared.parts.roots.workspace().to_string_lossy();
+        run.front_end == self.state.front_end && run.root == workspace
     }
 
     /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is

@@ -6,6 +6,7 @@ mod confined;
 mod hindrance;
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::collector::Collector;
-use self::confined::Started;
+pub(crate) use self::collector::{text_of_head, text_of_tail};
+pub(crate) use self::confined::{Bounds, Started, confined, start};
 pub(crate) use self::hindrance::HINDRANCE_LINES_MAX;
 use self::hindrance::Surroundings;
 use crate::files::Territory;
@@ -115,32 +117,11 @@ impl CallShell {
 
     /// Starts the command, and returns as well which directory it was started in.
     async fn spawn(&self, request: &ShellRequest) -> Result<(Started, PathBuf), ToolError> {
-        let cwd = request.cwd.as_deref().unwrap_or(".");
-        let (place, kind) = self.territory.resolve(cwd)?;
-        match kind {
-            Some(FileKind::Directory) => {}
-            Some(other) => {
-                let message = format!("cwd {cwd:?} is {}, not a directory", other.with_article());
-                return Err(ToolError::new(ErrorCode::PathInvalid, message));
-            }
-            None => {
-                return Err(ToolError::new(
-                    ErrorCode::PathInvalid,
-                    format!("cwd {cwd:?} does not exist"),
-                ));
-            }
-        }
-        let Some(subject) = self.territory.subject(&place) else {
-            let message =
-                format!("cwd {cwd:?} is outside the workspace: use a directory within the root");
-            return Err(ToolError::new(ErrorCode::PathEscape, message));
-        };
-        let root = self.territory.root(&place)?;
-        let directory =
-            root.open_dir(place.relative()).map_err(|err| crate::roots::path_error(cwd, &err))?;
-        let mut command = Command::new(&request.program, directory).args(&request.args);
+        let WorkingDirectory { handle, path } =
+            working_directory(&self.territory, request.cwd.as_deref())?;
+        let mut command = Command::new(&request.program, handle).args(&request.args);
         command.env = self.environment.variables();
-        Ok((self.start(command).await?, subject.absolute))
+        Ok((self.start(command).await?, path))
     }
 
     /// Reads the output to its end; says why when it stopped before.
@@ -187,6 +168,40 @@ impl CallShell {
         let done = seconds as f64;
         self.progress.report(Progress { done, total: None, message });
     }
+}
+
+/// The directory that a process is started in.
+pub(crate) struct WorkingDirectory {
+    pub(crate) handle: OwnedFd,
+    pub(crate) path: PathBuf,
+}
+
+/// Opens the directory within a root that was asked for, or the first root.
+pub(crate) fn working_directory(
+    territory: &Territory,
+    cwd: Option<&str>,
+) -> Result<WorkingDirectory, ToolError> {
+    let cwd = cwd.unwrap_or(".");
+    let (place, kind) = territory.resolve(cwd)?;
+    match kind {
+        Some(FileKind::Directory) => {}
+        Some(other) => {
+            let message = format!("cwd {cwd:?} is {}, not a directory", other.with_article());
+            return Err(ToolError::new(ErrorCode::PathInvalid, message));
+        }
+        None => {
+            let message = format!("cwd {cwd:?} does not exist");
+            return Err(ToolError::new(ErrorCode::PathInvalid, message));
+        }
+    }
+    let Some(subject) = territory.subject(&place) else {
+        let message =
+            format!("cwd {cwd:?} is outside the workspace: use a directory within the root");
+        return Err(ToolError::new(ErrorCode::PathEscape, message));
+    };
+    let handle = territory.root(&place)?.open_dir(place.relative());
+    let handle = handle.map_err(|err| crate::roots::path_error(cwd, &err))?;
+    Ok(WorkingDirectory { handle, path: subject.absolute })
 }
 
 /// Takes what a killed process tree had still written.

@@ -6,22 +6,26 @@ use haft_contract::limits::SUGGESTIONS_MAX;
 const SIMILARITY_MIN: f64 = 0.6;
 
 /// Returns the candidates most like `name`, best first, at most [`SUGGESTIONS_MAX`].
-pub(crate) fn near_matches<'a>(
-    name: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Vec<&'a str> {
-    let name = name.to_lowercase();
+pub fn near_matches<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let name = plain_name(name);
     let mut scored: Vec<(f64, &str)> = candidates
-        .map(|candidate| (similarity(&name, candidate), candidate))
+        .map(|candidate| (similarity(&name, &plain_name(candidate)), candidate))
         .filter(|(score, _)| *score >= SIMILARITY_MIN)
         .collect();
     scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
     scored.into_iter().take(SUGGESTIONS_MAX).map(|(_, candidate)| candidate).collect()
 }
 
+/// Returns the name without what spellings differ in: case, and the marks between words.
+pub fn plain_name(name: &str) -> String {
+    name.chars().filter(|one| one.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 /// A name that contains the other counts as near: models write `read_file` for `read`.
 fn similarity(name: &str, candidate: &str) -> f64 {
-    let contains = name.len() > 2 && (name.contains(candidate) || candidate.contains(name));
+    let contains = name.len() > 2
+        && candidate.len() > 2
+        && (name.contains(candidate) || candidate.contains(name));
     let distance = strsim::jaro_winkler(name, candidate)
         .min(strsim::normalized_levenshtein(name, candidate) + 0.2);
     if contains { distance.max(0.75) } else { distance }
@@ -41,6 +45,7 @@ mod tests {
         check("Bash", &["bash"]);
         check("applypatch", &["apply_patch"]);
         check("gerp", &["grep"]);
+        check("ApplyPatch", &["apply_patch"]);
         check("zzz", &[]);
     }
 }

@@ -14,7 +14,7 @@ use rustix::process::{
     pidfd_open, set_parent_process_death_signal, wait,
 };
 
-use super::image::Image;
+use super::image::{Image, Streams};
 use super::memory::Bound;
 use super::search;
 use super::supervisor::{Call, report, status};
@@ -89,7 +89,8 @@ fn start(
     fchdir(&call.cwd).map_err(in_directory)?;
     let program = search::find(spec)?;
     let supervisor = getpid();
-    let started = Image::new(&program, spec)?.launch(&call.output, &mut || {
+    let streams = Streams::new(&call.output, call.channel.as_ref(), spec.channel)?;
+    let started = Image::new(&program, spec)?.launch(streams, &mut || {
         tie(supervisor, &call.socket)
             .map_err(|error| Failure::new(Stage::Setup, "tying it to its supervisor", &error))?;
         confine()
@@ -121,9 +122,9 @@ struct Holding {
 
 /// Reports the start, waits for the end of the command or of the launcher, and reports and returns the end.
 fn supervise(call: Call, (command, applied): (Pid, Applied), holding: Option<Holding>) -> Reply {
-    let Call { socket, output, cwd } = call;
-    // Whoever holds the output open holds up its end.
-    drop((output, cwd));
+    let Call { socket, output, cwd, channel } = call;
+    // Whoever holds the output or the channel open holds up its end.
+    drop((output, cwd, channel));
     let mut family = Family { command, holding: holding.as_ref(), status: None };
     report(&socket, &Reply::Started(applied));
     let waited = family.wait_for_end(&socket);

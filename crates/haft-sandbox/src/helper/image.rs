@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
 use rustix::process::{Pid, Signal, WaitOptions, setsid, waitpid};
-use rustix::stdio::{dup2_stderr, dup2_stdout};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::inherited;
+use crate::process::{CHANNEL_DESCRIPTOR, Channel};
 use crate::wire::{Applied, Failure, Spec, Stage};
 
 /// The stack of the new process until it executes the program.
@@ -31,12 +32,19 @@ pub(super) struct Image {
     env: Vec<CString>,
 }
 
+/// What the program writes to and is spoken to through.
+#[derive(Clone, Copy)]
+pub(super) struct Streams<'a> {
+    output: BorrowedFd<'a>,
+    channel: Option<(Channel, BorrowedFd<'a>)>,
+}
+
 /// What the two processes share.
 struct Launch<'a> {
     program: *const c_char,
     args: *const *const c_char,
     env: *const *const c_char,
-    output: BorrowedFd<'a>,
+    streams: Streams<'a>,
     prepare: &'a mut dyn FnMut() -> Result<Applied, Failure>,
     outcome: Result<Applied, Failure>,
 }
@@ -65,13 +73,13 @@ impl Image {
         })
     }
 
-    /// Starts the program in a session of its own, with both outputs in one, and returns its number.
+    /// Starts the program in a session of its own, and returns its number.
     ///
     /// `prepare` is called in the new process just before it becomes the program; there it is alone, so that it may
     /// do what only concerns its own process, and must not change memory that outlives it.
     pub(super) fn launch(
         &self,
-        output: &OwnedFd,
+        streams: Streams<'_>,
         prepare: &mut dyn FnMut() -> Result<Applied, Failure>,
     ) -> Result<(Pid, Applied), Failure> {
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
@@ -83,7 +91,7 @@ impl Image {
             program: self.program.as_ptr(),
             args: args.as_ptr(),
             env: env.as_ptr(),
-            output: output.as_fd(),
+            streams,
             prepare,
             outcome: Err(Failure::new(Stage::Execute, "the process ended before", &unknown)),
         };
@@ -99,6 +107,23 @@ impl Image {
     }
 }
 
+impl<'a> Streams<'a> {
+    /// Takes both outputs in one, and the channel as it is wanted; a channel that nobody asked for, or one that did not
+    /// arrive, is refused.
+    pub(super) fn new(
+        output: &'a OwnedFd,
+        channel: Option<&'a OwnedFd>,
+        wanted: Option<Channel>,
+    ) -> Result<Streams<'a>, Failure> {
+        if channel.is_some() != wanted.is_some() {
+            let error = io::Error::from(io::ErrorKind::InvalidData);
+            return Err(Failure::new(Stage::Setup, "receiving the channel", &error));
+        }
+        let channel = wanted.zip(channel.map(AsFd::as_fd));
+        Ok(Streams { output: output.as_fd(), channel })
+    }
+}
+
 impl Launch<'_> {
     /// Becomes the command; returns only if that fails.
     fn become_command(&mut self) {
@@ -107,7 +132,11 @@ impl Launch<'_> {
         // Set before, because there is no after.
         self.outcome = prepared;
         if is_prepared {
-            let error = self.execute();
+            // Nothing is opened or used any more, so that the number is free.
+            let error = match self.place_channel() {
+                Ok(()) => self.execute(),
+                Err(error) => error,
+            };
             self.outcome = Err(Failure::new(Stage::Execute, "", &error));
         }
     }
@@ -115,11 +144,30 @@ impl Launch<'_> {
     fn enter_session(&self) -> Result<(), Failure> {
         let enter = || {
             setsid()?;
-            dup2_stdout(self.output)?;
-            dup2_stderr(self.output)?;
+            dup2_stdout(self.streams.output)?;
+            dup2_stderr(self.streams.output)?;
+            if let Some((Channel::Stdio, channel)) = self.streams.channel {
+                dup2_stdin(channel)?;
+                dup2_stdout(channel)?;
+            }
             close_on_execution()
         };
         enter().map_err(|error| Failure::new(Stage::Setup, "entering a session", &error))
+    }
+
+    /// Puts a channel that has a descriptor of its own where the program expects it. All others are closed when it is
+    /// executed.
+    fn place_channel(&self) -> io::Result<()> {
+        let Some((Channel::Descriptor, channel)) = self.streams.channel else { return Ok(()) };
+        if channel.as_raw_fd() == CHANNEL_DESCRIPTOR {
+            rustix::io::fcntl_setfd(channel, rustix::io::FdFlags::empty())?;
+            return Ok(());
+        }
+        #[expect(unsafe_code, reason = "the descriptor in its place is known by number only")]
+        // SAFETY: this process has a table of descriptors of its own and only executes from here on, or ends, so that
+        // whoever owns the number in the shared memory finds in its own process what it left there.
+        let answer = unsafe { libc::dup2(channel.as_raw_fd(), CHANNEL_DESCRIPTOR) };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn execute(&self) -> io::Error {

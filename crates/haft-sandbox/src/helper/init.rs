@@ -13,7 +13,7 @@ use rustix::process::{
     set_dumpable_behavior, set_parent_process_death_signal, wait,
 };
 
-use super::image::Image;
+use super::image::{Image, Streams};
 use super::order::Order;
 use super::{search, stand_on_null};
 use crate::confine::{Layers, Settled, User};
@@ -31,14 +31,12 @@ pub(super) struct Links {
     pub(super) reports: OwnedFd,
 }
 
-/// How many descriptors travel with the order: the output pipe and the working directory.
-const DESCRIPTORS: usize = 2;
-
 /// What is to be run.
 struct Task {
     spec: Spec,
     output: OwnedFd,
     cwd: OwnedFd,
+    channel: Option<OwnedFd>,
 }
 
 /// What runs, and the socket of its proxy.
@@ -84,15 +82,16 @@ fn receive(orders: OwnedFd) -> Result<Option<Task>, Failure> {
     let Some(Order { spec, descriptors, .. }) = Order::receive(&orders).map_err(failed)? else {
         return Ok(None);
     };
-    match <[OwnedFd; DESCRIPTORS]>::try_from(descriptors) {
-        Ok([output, cwd]) => Ok(Some(Task { spec, output, cwd })),
-        Err(_) => Err(failed(io::ErrorKind::InvalidData.into())),
+    let mut descriptors = descriptors.into_iter();
+    match (descriptors.next(), descriptors.next(), descriptors.next()) {
+        (Some(output), Some(cwd), channel) => Ok(Some(Task { spec, output, cwd, channel })),
+        _ => Err(failed(io::ErrorKind::InvalidData.into())),
     }
 }
 
 /// Sets everything up and starts the command.
 fn launch(settled: Settled, task: Task) -> Result<Launched, Failure> {
-    let Task { spec, output, cwd } = task;
+    let Task { spec, output, cwd, channel } = task;
     let Some(bounds) = &spec.bounds else {
         let error = io::Error::from(io::ErrorKind::InvalidData);
         return Err(Failure::new(Stage::Setup, "confining a command without bounds", &error));
@@ -105,7 +104,8 @@ fn launch(settled: Settled, task: Task) -> Result<Launched, Failure> {
     // The command, which has the same user, can neither trace this process nor look into it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| Failure::new(Stage::Setup, "closing the init", &errno.into()))?;
-    let (command, applied) = image.launch(&output, &mut || layers.apply())?;
+    let streams = Streams::new(&output, channel.as_ref(), spec.channel)?;
+    let (command, applied) = image.launch(streams, &mut || layers.apply())?;
     let applied = Applied { process_bound, ..applied };
     Ok(Launched { command, applied, listener })
 }

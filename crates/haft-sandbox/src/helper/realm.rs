@@ -82,7 +82,7 @@ impl Prepared {
 
     /// Runs the one command that these namespaces are for, and returns the exit status of this process.
     pub(super) fn run(self, call: Call, order: &Order, bounds: &Bounds) -> i32 {
-        let Call { socket, output, cwd } = call;
+        let Call { socket, output, cwd, channel } = call;
         let Prepared { init, orders, reports, .. } = self;
         let bound = Bound::new(bounds);
         if let Err(failure) = bound.hold(init) {
@@ -90,9 +90,13 @@ impl Prepared {
             report(&socket, &reply);
             return status(&reply);
         }
+        let always = [output.as_fd(), cwd.as_fd()];
+        let descriptors: Vec<BorrowedFd<'_>> =
+            always.into_iter().chain(channel.iter().map(AsFd::as_fd)).collect();
         // A first process that is not there to be told has reported why, or is seen to be gone.
-        let _ = order.pass_on(&orders, &[output.as_fd(), cwd.as_fd()]);
-        drop((orders, output, cwd));
+        let _ = order.pass_on(&orders, &descriptors);
+        // Whoever holds the output or the channel open holds up its end.
+        drop((orders, output, cwd, channel));
         let realm = Realm { init, reports, bound, has_started: false, deadline: None };
         status(&realm.supervise(&socket))
     }

@@ -14,7 +14,7 @@ use super::realm::Prepared;
 use super::{family, realm};
 use crate::confine;
 use crate::confinement::Network;
-use crate::wire::{self, Failure, REQUEST_DESCRIPTORS, Reply, Request, Stage};
+use crate::wire::{self, Failure, REQUEST_DESCRIPTORS_MAX, Reply, Request, Stage};
 
 /// The status of a supervisor that leaves something behind, for its zygote to see.
 const STATUS_REMAINS: i32 = 1;
@@ -30,6 +30,8 @@ pub(super) struct Call {
     pub(super) output: OwnedFd,
     /// Where the command starts.
     pub(super) cwd: OwnedFd,
+    /// The command's end of its channel, if it has one.
+    pub(super) channel: Option<OwnedFd>,
 }
 
 /// Runs one call to its end, and returns this process's exit status.
@@ -124,23 +126,27 @@ impl Call {
     /// A request that is not whole, because this process has too many descriptors already, is an error that leaves the
     /// next one intact; its sender finds the call's socket closed.
     pub(super) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Request, Call)>> {
-        let mut descriptors = Vec::with_capacity(REQUEST_DESCRIPTORS);
+        let mut descriptors = Vec::with_capacity(REQUEST_DESCRIPTORS_MAX);
         let mut request = [0];
         if wire::receive(socket, &mut request, &mut descriptors)? == 0 {
             return Ok(None);
         }
         let [request] = request;
-        match (Request::decode(request), <[OwnedFd; REQUEST_DESCRIPTORS]>::try_from(descriptors)) {
-            (Some(request), Ok([socket, output, cwd])) => {
-                Ok(Some((request, Call { socket, output, cwd })))
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next();
+        match (Request::decode(request), next(), next(), next(), next()) {
+            (Some(request), Some(socket), Some(output), Some(cwd), channel) => {
+                Ok(Some((request, Call { socket, output, cwd, channel })))
             }
-            (_, _) => Err(io::ErrorKind::InvalidData.into()),
+            _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 
     /// Passes it on to another process.
     pub(super) fn pass_on(&self, request: Request, socket: &OwnedFd) -> io::Result<()> {
-        let descriptors = [self.socket.as_fd(), self.output.as_fd(), self.cwd.as_fd()];
+        let always = [self.socket.as_fd(), self.output.as_fd(), self.cwd.as_fd()];
+        let descriptors: Vec<BorrowedFd<'_>> =
+            always.into_iter().chain(self.channel.iter().map(AsFd::as_fd)).collect();
         wire::send_all(socket, &[request.encode()], &descriptors)
     }
 }

@@ -6,6 +6,9 @@ use std::os::fd::OwnedFd;
 
 use super::error::SpawnError;
 
+/// The number of the descriptor that is the channel of a command with [`Channel::Descriptor`].
+pub const CHANNEL_DESCRIPTOR: i32 = 3;
+
 /// A command to run.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -18,12 +21,25 @@ pub struct Command {
     pub cwd: OwnedFd,
     /// The whole environment; of a name given twice the last one counts.
     pub env: Vec<(OsString, OsString)>,
+    /// How it is spoken to, if it is.
+    pub channel: Option<Channel>,
+}
+
+/// How a command is spoken to while it runs: over a connected pair of stream sockets, of which it holds one end and
+/// [`Process::take_channel`](crate::Process::take_channel) gives the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Its end is [`CHANNEL_DESCRIPTOR`]; the standard ones are as without a channel.
+    Descriptor,
+    /// Its end is both standard input and standard output; the output is what goes to standard error.
+    Stdio,
 }
 
 impl Command {
     /// Returns a command without arguments and with an empty environment.
     pub fn new(program: impl Into<OsString>, cwd: OwnedFd) -> Command {
-        Command { program: program.into(), args: Vec::new(), cwd, env: Vec::new() }
+        let program = program.into();
+        Command { program, args: Vec::new(), cwd, env: Vec::new(), channel: None }
     }
 
     /// Adds arguments.
@@ -40,6 +56,13 @@ impl Command {
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
         self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Gives it a channel.
+    #[must_use]
+    pub fn channel(mut self, channel: Channel) -> Command {
+        self.channel = Some(channel);
         self
     }
 

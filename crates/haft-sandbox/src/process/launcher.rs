@@ -1,10 +1,10 @@
-//! Starting a command through a supervisor: three descriptors for it, one message, one answer. The program of this
+//! Starting a command through a supervisor: descriptors for it, one message, one answer. The program of this
 //! process is never forked, however much memory it holds: the zygote forks, which is small. Waiting and reading are
 //! `control` and `output`.
 
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Component, PathBuf};
 use std::sync::Arc;
@@ -58,13 +58,20 @@ pub struct Process {
     control: Control,
     enforced: Enforced,
     listener: Option<TcpListener>,
+    channel: Option<StdUnixStream>,
 }
 
 /// What a start has on this side.
 struct Start {
     control: Control,
-    output: OwnedFd,
+    ends: Ends,
     answer: Answer,
+}
+
+/// This side's ends of what a command writes to and is spoken to through.
+struct Ends {
+    output: OwnedFd,
+    channel: Option<OwnedFd>,
 }
 
 impl Launcher {
@@ -105,8 +112,8 @@ impl Launcher {
 
     /// Starts a command that reaches nothing but what the confinement names.
     ///
-    /// It runs in a session of its own, with no descriptors but an empty standard input and one pipe for both outputs,
-    /// with default signal handling, and with exactly the environment that it names. Needs a tokio runtime with I/O
+    /// It runs in a session of its own, with no descriptors but an empty standard input, one pipe for both outputs and
+    /// the channel that it names, with default signal handling, and with exactly the environment that it names. Needs a tokio runtime with I/O
     /// and time. If the returned future is dropped before it is done, so is the command.
     ///
     /// # Errors
@@ -217,13 +224,14 @@ impl Launcher {
             program: command.program.clone(),
             args: command.args.clone(),
             env: command.env.clone(),
+            channel: command.channel,
             bounds,
         };
         let spec = message(&spec)?;
         let mut attempt = 1;
         loop {
             let zygote = self.living_zygote().await?;
-            let (mut control, output) = match connect(&zygote, request, &command.cwd).await {
+            let (mut control, ends) = match connect(&zygote, request, command).await {
                 Ok(connected) => connected,
                 Err(_) if attempt < ATTEMPTS_MAX => {
                     self.forget(&zygote).await;
@@ -237,7 +245,7 @@ impl Launcher {
             let started = tokio::time::timeout(wait, control.start(&spec)).await;
             let started = started.map_err(|_| self.no_answer())?;
             match started {
-                Ok(answer) => return Ok(Start { control, output, answer }),
+                Ok(answer) => return Ok(Start { control, ends, answer }),
                 // Nobody took the request: the zygote died.
                 Err(_) if !control.is_supervised() && attempt < ATTEMPTS_MAX => {
                     survey = control.unprotect();
@@ -256,7 +264,7 @@ impl Launcher {
         command: Command,
         confinement: Option<&Confinement>,
     ) -> Result<Process, SpawnError> {
-        let Start { mut control, output, answer } = start;
+        let Start { mut control, ends, answer } = start;
         if !matches!(answer, Answer::Started(..)) {
             // Nothing was run that could have changed anything.
             control.unprotect();
@@ -273,10 +281,12 @@ impl Launcher {
             }
         };
         let handle = control.supervisor_handle().map_err(|source| self.failed(source))?;
-        let output = Output::new(output, handle).map_err(|source| self.failed(source))?;
+        let output = Output::new(ends.output, handle).map_err(|source| self.failed(source))?;
         let enforced = confinement
             .map_or(Enforced::SUPERVISED, |wanted| Enforced::by(applied, wanted.network));
-        Ok(Process { output, control, enforced, listener: listener.map(TcpListener::from) })
+        let listener = listener.map(TcpListener::from);
+        let channel = ends.channel.map(StdUnixStream::from);
+        Ok(Process { output, control, enforced, listener, channel })
     }
 
     fn refusal(&self, failure: Failure, command: Command) -> SpawnError {
@@ -368,6 +378,14 @@ impl Process {
         self.listener.take()
     }
 
+    /// Takes this side's end of the command's channel, once, if it has one.
+    ///
+    /// It reads its end when nothing of the command is left that holds the other one. It does not block, as tokio wants
+    /// it.
+    pub fn take_channel(&mut self) -> Option<StdUnixStream> {
+        self.channel.take()
+    }
+
     /// Returns the bound that the command met; known once it was waited for.
     ///
     /// One that meets the bound of its memory is ended for it.
@@ -382,7 +400,7 @@ impl Process {
         self.control.undone()
     }
 
-    /// Separates reading from waiting, so that both can go on at once.
+    /// Separates reading from waiting, so that both can go on at once. What was not taken before is closed.
     #[must_use]
     pub fn split(self) -> (Output, Control) {
         (self.output, self.control)
@@ -405,20 +423,29 @@ fn check(confinement: &Confinement) -> Result<(), &'static str> {
     }
 }
 
-/// Makes a call's socket and pipe, and hands the other ends to a supervisor.
+/// Makes a call's socket, its pipe and the command's channel, and hands the other ends to a supervisor.
 async fn connect(
     zygote: &Arc<Zygote>,
     request: Request,
-    cwd: &OwnedFd,
-) -> io::Result<(Control, OwnedFd)> {
-    let (ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    zygote.request(request, [theirs.as_fd(), writer.as_fd(), cwd.as_fd()]).await?;
+    command: &Command,
+) -> io::Result<(Control, Ends)> {
+    let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let (ours, theirs) = pair()?;
+    let (output, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    let channel = command.channel.map(|_| pair()).transpose()?;
+    let (channel, far_channel) = channel.unzip();
+    let descriptors = [theirs.as_fd(), writer.as_fd(), command.cwd.as_fd()];
+    let descriptors: Vec<BorrowedFd<'_>> =
+        descriptors.into_iter().chain(far_channel.iter().map(AsFd::as_fd)).collect();
+    zygote.request(request, &descriptors).await?;
     let socket = StdUnixStream::from(ours);
     socket.set_nonblocking(true)?;
+    if let Some(channel) = &channel {
+        // Only this side's end: the command finds its own as programs expect it.
+        rustix::io::ioctl_fionbio(channel, true)?;
+    }
     let frames = Frames::new(UnixStream::from_std(socket)?);
-    Ok((Control::new(frames, Arc::clone(zygote)), reader))
+    Ok((Control::new(frames, Arc::clone(zygote)), Ends { output, channel }))
 }
 
 /// Returns the specification with its length in front.

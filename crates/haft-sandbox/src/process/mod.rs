@@ -27,7 +27,7 @@ mod protection;
 #[cfg(target_os = "linux")]
 mod zygote;
 
-pub use command::Command;
+pub use command::{CHANNEL_DESCRIPTOR, Channel, Command};
 #[cfg(target_os = "linux")]
 pub use control::Control;
 #[cfg(target_os = "linux")]

@@ -53,12 +53,23 @@ impl Output {
                 }
             }
         }
-        // The pipe itself is asked, not what the runtime last heard of it: nothing more arrives, and nothing that has
-        // arrived may be missed.
+        // Nothing more arrives, and nothing that has arrived may be missed.
+        match self.try_read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            answer => answer,
+        }
+    }
+
+    /// Reads what the command has written by now, without waiting; 0 is the end.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] if there is nothing, and what reading a pipe can fail with.
+    pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // The pipe itself is asked, not what the runtime last heard of it.
         loop {
             match rustix::io::read(&self.pipe, &mut *buffer) {
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(0),
                 answer => return Ok(answer?),
             }
         }

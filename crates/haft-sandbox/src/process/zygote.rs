@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::UnixStream;
 
 use super::frames::Frames;
-use crate::wire::{self, Applied, HELPER_ARGUMENT, REQUEST_DESCRIPTORS, Reply, Request};
+use crate::wire::{self, Applied, HELPER_ARGUMENT, Reply, Request};
 
 /// How long a full socket is left alone before it is tried again.
 const FULL_MS: u64 = 1;
@@ -62,10 +62,10 @@ impl Zygote {
     pub(super) async fn request(
         &self,
         request: Request,
-        descriptors: [BorrowedFd<'_>; REQUEST_DESCRIPTORS],
+        descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
         loop {
-            match wire::send(&self.socket, &[request.encode()], &descriptors, SendFlags::DONTWAIT) {
+            match wire::send(&self.socket, &[request.encode()], descriptors, SendFlags::DONTWAIT) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     // Many calls wait already; someone may have stopped it.
                     self.wake();

@@ -116,6 +116,14 @@ impl Proxy {
         Ok(Proxy { record, stop, serving })
     }
 
+    /// Returns what became of the connections that were made or refused since this was last asked, and goes on.
+    ///
+    /// Each is returned once, here or at the end; what it carries afterwards is not counted.
+    #[must_use]
+    pub fn take_connections(&self) -> Connections {
+        self.record.take_settled()
+    }
+
     /// Ends all connections and returns what became of each.
     pub async fn finish(self) -> Connections {
         drop(self.stop);

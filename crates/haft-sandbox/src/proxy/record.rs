@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,7 +88,10 @@ pub(super) struct Record {
 
 #[derive(Debug, Default)]
 struct State {
-    entries: Vec<Entry>,
+    /// By the number of the connection.
+    entries: BTreeMap<u64, Entry>,
+    /// How many were ever started, so that no number is given twice.
+    numbered: u64,
     started: u64,
     admitted: u64,
     refused: u64,
@@ -115,7 +119,7 @@ pub(super) struct Traffic {
 #[derive(Debug)]
 pub(super) struct Attempt {
     record: Arc<Record>,
-    index: Option<usize>,
+    number: u64,
     traffic: Arc<Traffic>,
 }
 
@@ -129,15 +133,15 @@ impl Record {
         let traffic = Arc::new(Traffic::default());
         let mut state = self.lock();
         state.started += 1;
-        let has_room = state.entries.len() < self.recorded_max;
-        let index = has_room.then_some(state.entries.len());
-        if has_room {
+        state.numbered += 1;
+        let number = state.numbered;
+        if state.entries.len() < self.recorded_max {
             let traffic = Arc::clone(&traffic);
             let entry = Entry { host: host.to_owned(), port, protocol, outcome: None, traffic };
-            state.entries.push(entry);
+            state.entries.insert(number, entry);
         }
         drop(state);
-        Attempt { record: Arc::clone(self), index, traffic }
+        Attempt { record: Arc::clone(self), number, traffic }
     }
 
     pub(super) fn count_malformed(&self) {
@@ -149,11 +153,29 @@ impl Record {
         let state = self.lock();
         let settled = state.admitted + state.refused + state.failed;
         Connections {
-            recorded: state.entries.iter().map(Entry::close).collect(),
+            recorded: state.entries.values().map(Entry::close).collect(),
             admitted: state.admitted,
             refused: state.refused,
             failed: state.failed + state.started.saturating_sub(settled),
             malformed: state.malformed,
+        }
+    }
+
+    /// Takes out what has an outcome by now. What such a connection carries from now on is not recorded.
+    pub(super) fn take_settled(&self) -> Connections {
+        let mut state = self.lock();
+        let settled = state.admitted + state.refused + state.failed;
+        state.started = state.started.saturating_sub(settled);
+        let entries = std::mem::take(&mut state.entries);
+        let (settled, open) = entries.into_iter().partition(|(_, entry)| entry.outcome.is_some());
+        state.entries = open;
+        let settled: BTreeMap<u64, Entry> = settled;
+        Connections {
+            recorded: settled.values().map(Entry::close).collect(),
+            admitted: std::mem::take(&mut state.admitted),
+            refused: std::mem::take(&mut state.refused),
+            failed: std::mem::take(&mut state.failed),
+            malformed: std::mem::take(&mut state.malformed),
         }
     }
 
@@ -187,7 +209,8 @@ impl Attempt {
             Outcome::Refused { .. } => state.refused += 1,
             Outcome::Failed { .. } => state.failed += 1,
         }
-        if let Some(entry) = self.index.and_then(|index| state.entries.get_mut(index)) {
+        // One for which there was no room has none.
+        if let Some(entry) = state.entries.get_mut(&self.number) {
             entry.outcome = Some(outcome);
         }
         drop(state);

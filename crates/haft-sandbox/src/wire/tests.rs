@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::confinement::{Mechanisms, Network, Resources};
-use crate::process::Exceeded;
+use crate::process::{Channel, Exceeded};
 
 fn text() -> impl Strategy<Value = OsString> {
     vec(1_u8..=255, 0..40).prop_map(OsString::from_vec)
@@ -17,6 +17,11 @@ fn text() -> impl Strategy<Value = OsString> {
 
 fn paths() -> impl Strategy<Value = Vec<PathBuf>> {
     vec(text().prop_map(PathBuf::from), 0..4)
+}
+
+fn channel() -> impl Strategy<Value = Option<Channel>> {
+    let channel = prop_oneof![Just(Channel::Descriptor), Just(Channel::Stdio)];
+    proptest::option::of(channel)
 }
 
 fn bounds() -> impl Strategy<Value = Bounds> {
@@ -59,14 +64,16 @@ proptest! {
         args in vec(text(), 0..6),
         env in vec((text(), text()), 0..6),
         bounds in proptest::option::of(bounds()),
+        channel in channel(),
     ) {
-        let spec = Spec { program, args, env, bounds };
+        let spec = Spec { program, args, env, channel, bounds };
         prop_assert_eq!(Spec::decode(&spec.encode()).unwrap(), spec);
     }
 
     #[test]
     fn a_cut_specification_is_refused(bounds in bounds(), cut in 1_usize..8) {
-        let spec = Spec { program: "x".into(), args: vec![], env: vec![], bounds: Some(bounds) };
+        let (program, bounds) = ("x".into(), Some(bounds));
+        let spec = Spec { program, args: vec![], env: vec![], channel: None, bounds };
         let bytes = spec.encode();
         prop_assert!(Spec::decode(&bytes[..bytes.len() - cut]).is_err());
     }

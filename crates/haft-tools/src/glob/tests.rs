@@ -278,21 +278,21 @@ fn the_contract_is_short() {
           "id": "glob",
           "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
           "parameters": {
+            "type": "object",
             "additionalProperties": false,
             "properties": {
-              "path": {
-                "description": "Directory to look in; default: the root.",
-                "type": "string"
-              },
               "pattern": {
-                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
-                "type": "string"
+                "type": "string",
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."
+              },
+              "path": {
+                "type": "string",
+                "description": "Directory to look in; default: the root."
               }
             },
             "required": [
               "pattern"
-            ],
-            "type": "object"
+            ]
           },
           "requires": {
             "fs": {

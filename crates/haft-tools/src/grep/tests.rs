@@ -570,35 +570,35 @@ fn the_contract_is_short() {
           "id": "grep",
           "description": "Search file contents. Answers `file:line:text`, sorted by path. Skips binary and hidden files and what ignore files name.",
           "parameters": {
+            "type": "object",
             "additionalProperties": false,
             "properties": {
-              "context": {
-                "description": "Lines to show before and after each match.",
-                "maximum": 50,
-                "minimum": 0,
-                "type": "integer"
-              },
-              "glob": {
-                "description": "Only files that match this glob, relative to `path`: `*.rs`, `src/**/*.ts`; `!*.md` leaves out.",
-                "type": "string"
-              },
-              "ignore_case": {
-                "description": "Ignore case.",
-                "type": "boolean"
+              "pattern": {
+                "type": "string",
+                "description": "Rust regex, matched line by line."
               },
               "path": {
-                "description": "File or directory to search; default: the root. A file is searched even if ignored.",
-                "type": "string"
+                "type": "string",
+                "description": "File or directory to search; default: the root. A file is searched even if ignored."
               },
-              "pattern": {
-                "description": "Rust regex, matched line by line.",
-                "type": "string"
+              "glob": {
+                "type": "string",
+                "description": "Only files that match this glob, relative to `path`: `*.rs`, `src/**/*.ts`; `!*.md` leaves out."
+              },
+              "ignore_case": {
+                "type": "boolean",
+                "description": "Ignore case."
+              },
+              "context": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "Lines to show before and after each match.",
+                "maximum": 50
               }
             },
             "required": [
               "pattern"
-            ],
-            "type": "object"
+            ]
           },
           "requires": {
             "fs": {

@@ -50,7 +50,7 @@ async fn several() -> Workspace {
 #[tokio::test]
 async fn one_patch_creates_changes_deletes_and_renames() {
     let workspace = several().await;
-    check(&workspace, SEVERAL, expect![[r#"{"files":[{"operation":"modify","path":"src/lib.rs"},{"operation":"delete","path":"old.txt"},{"operation":"rename","path":"bin/tool.sh","renamed_from":"tool.sh"},{"operation":"create","path":"new/run.sh"}],"status":"ok"}"#]]).await;
+    check(&workspace, SEVERAL, expect![[r#"{"status":"ok","files":[{"path":"src/lib.rs","operation":"modify"},{"path":"old.txt","operation":"delete"},{"path":"bin/tool.sh","operation":"rename","renamed_from":"tool.sh"},{"path":"new/run.sh","operation":"create"}]}"#]]).await;
     assert_eq!(
         workspace.tree(),
         ["bin/", "bin/tool.sh", "new/", "new/run.sh", "src/", "src/lib.rs"]
@@ -94,7 +94,7 @@ async fn patches_that_say_nothing_are_errors() {
 async fn the_envelope_form_works_too() {
     let workspace = several().await;
     let patch = "*** Begin Patch\n*** Update File: src/lib.rs\n@@\n one\n-two\n+2\n*** Add File: n.txt\n+new\n*** Delete File: old.txt\n*** End Patch\n";
-    check(&workspace, patch, expect![[r#"{"files":[{"operation":"modify","path":"src/lib.rs"},{"operation":"create","path":"n.txt"},{"operation":"delete","path":"old.txt"}],"status":"ok"}"#]]).await;
+    check(&workspace, patch, expect![[r#"{"status":"ok","files":[{"path":"src/lib.rs","operation":"modify"},{"path":"n.txt","operation":"create"},{"path":"old.txt","operation":"delete"}]}"#]]).await;
     assert_eq!(workspace.contents("n.txt"), b"new\n");
 }
 
@@ -128,7 +128,7 @@ async fn a_link_is_neither_deleted_nor_moved_through() {
     check(
         &workspace,
         "--- a/link\n+++ b/link\n@@ -2 +2 @@\n-two\n+2\n",
-        expect![[r#"{"files":[{"operation":"modify","path":"link"}],"status":"ok"}"#]],
+        expect![[r#"{"status":"ok","files":[{"path":"link","operation":"modify"}]}"#]],
     )
     .await;
     assert_eq!(workspace.contents("src/lib.rs"), b"one\n2\nthree\n");

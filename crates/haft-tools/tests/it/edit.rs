@@ -15,7 +15,7 @@ async fn a_passage_is_replaced_and_the_rest_stays_byte_for_byte() {
     workspace.file("f", "\u{feff}one\r\ntwo\r\nthree\n");
     workspace.set_mode("f", 0o640);
     let input = json!({"path": "f", "old_string": "two\n", "new_string": "2\n2b\n"});
-    check(&workspace, input, expect![[r#"{"first_changed_line":2,"replacements":1}"#]]).await;
+    check(&workspace, input, expect![[r#"{"replacements":1,"first_changed_line":2}"#]]).await;
     assert_eq!(workspace.contents("f"), "\u{feff}one\r\n2\r\n2b\r\nthree\n".as_bytes());
     assert_eq!((workspace.mode("f"), workspace.tree()), (0o640, vec!["f".to_owned()]));
 }
@@ -45,7 +45,7 @@ async fn an_edit_never_guesses() {
     assert_eq!(workspace.contents("f.rs"), text.as_bytes());
     let all =
         json!({"path": "f.rs", "old_string": "= 1;", "new_string": "= 2;", "replace_all": true});
-    check(&workspace, all, expect![[r#"{"first_changed_line":2,"replacements":2}"#]]).await;
+    check(&workspace, all, expect![[r#"{"replacements":2,"first_changed_line":2}"#]]).await;
 }
 
 #[tokio::test]

@@ -22,15 +22,15 @@ fn schemas_are_the_published_ones() {
         .collect();
     expect![[r#"
         bash Once
-        {"additionalProperties":false,"properties":{"args":{"description":"Arguments.","items":{"maxLength":8192,"type":"string"},"maxItems":128,"type":"array"},"cmd":{"description":"Executable name or path.","maxLength":8192,"minLength":1,"type":"string"},"opts":{"additionalProperties":false,"properties":{"cwd":{"description":"Working directory, sandboxed under rootDir.","maxLength":1024,"type":"string"}},"type":"object"}},"required":["cmd"],"type":"object"}
+        {"type":"object","additionalProperties":false,"properties":{"cmd":{"type":"string","description":"Executable name or path.","minLength":1,"maxLength":8192},"args":{"type":"array","items":{"type":"string","maxLength":8192},"description":"Arguments.","maxItems":128},"opts":{"type":"object","additionalProperties":false,"properties":{"cwd":{"type":"string","description":"Working directory, sandboxed under rootDir.","maxLength":1024}}}},"required":["cmd"]}
         edit Once
-        {"additionalProperties":false,"properties":{"patch":{"description":"A unified diff. Applied against the current contents.","type":"string"},"path":{"description":"File to patch. Must already exist.","type":"string"}},"required":["path","patch"],"type":"object"}
+        {"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"File to patch. Must already exist."},"patch":{"type":"string","description":"A unified diff. Applied against the current contents."}},"required":["path","patch"]}
         grep Read
-        {"additionalProperties":false,"properties":{"path":{"description":"Directory or file to search, relative to rootDir.","type":"string"},"pattern":{"description":"Regex to search for.","type":"string"}},"required":["pattern"],"type":"object"}
+        {"type":"object","additionalProperties":false,"properties":{"pattern":{"type":"string","description":"Regex to search for."},"path":{"type":"string","description":"Directory or file to search, relative to rootDir."}},"required":["pattern"]}
         read Read
-        {"additionalProperties":false,"properties":{"path":{"description":"File path, relative to rootDir or absolute within it.","type":"string"}},"required":["path"],"type":"object"}
+        {"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"File path, relative to rootDir or absolute within it."}},"required":["path"]}
         write Once
-        {"additionalProperties":false,"properties":{"content":{"description":"File contents.","type":"string"},"path":{"description":"Destination path, relative to rootDir or absolute within it.","type":"string"}},"required":["path","content"],"type":"object"}
+        {"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"Destination path, relative to rootDir or absolute within it."},"content":{"type":"string","description":"File contents."}},"required":["path","content"]}
     "#]].assert_eq(&listed.concat());
 }
 

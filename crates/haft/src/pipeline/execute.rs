@@ -1,10 +1,11 @@
 //! Runs the tool with its grant, a time limit and a way to stop it. A panic stays inside the call.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::limits::TIMEOUT_MS_MAX;
-use haft_contract::{Cx, CxParts, Effect, ErrorCode, Output, ToolError};
+use haft_contract::{Cx, CxParts, Effect, ErrorCode, FailedAt, Output, ToolError};
 use haft_journal::{Intent, Status};
 use haft_policy::Canonical;
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use super::panic::{Contained, contained};
 use super::watch::Watched;
 use crate::effects::tag_of;
 use crate::files::{GrantedFs, OpenIntent};
+use crate::resident::CallResidents;
 use crate::run::RunState;
 use crate::shell::{CallEnvironment, CallLabel, CallShell};
 
@@ -74,7 +76,11 @@ async fn run_bounded(
     let code = tokio::select! {
         biased;
         () = cancellation.cancelled() => ErrorCode::ProcessAborted,
-        ended = &mut work => return Ended { how: how(ended), stopped: None },
+        ended = &mut work => {
+            // It may have heard that it is cancelled before this did, and ended because of that.
+            let stopped = cancellation.is_cancelled().then_some(ErrorCode::ProcessAborted);
+            return Ended { how: how(ended), stopped };
+        }
         () = tokio::time::sleep_until(deadline) => ErrorCode::ToolTimeout,
     };
     stop.cancel();
@@ -91,7 +97,7 @@ fn how(ended: Result<Result<Output, ToolError>, String>) -> How {
 }
 
 /// Decides what is said and recorded. A `once` effect that was interrupted may have happened, at least in part, so it is
-/// unknown, not failed.
+/// unknown, not failed; what was told to stop is taken to be interrupted, unless the tool knows that nothing was begun.
 fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, ToolError>, Status) {
     let Ended { how, stopped } = ended;
     let (mut err, interrupted) = match (how, stopped) {
@@ -100,8 +106,14 @@ fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, To
             (ToolError::new(ErrorCode::ProcessAborted, message), false)
         }
         (How::Returned(Ok(output)), _) => return (Ok(output), Status::Succeeded),
-        (How::Returned(Err(err)), None) => (err, false),
-        (How::Returned(Err(err)), Some(code)) => (stopped_error(err, code), true),
+        (How::Returned(Err(err)), stopped) => {
+            let interrupted = match err.failed_at {
+                Some(FailedAt::Beginning) => false,
+                Some(FailedAt::Middle) => true,
+                None => stopped.is_some(),
+            };
+            (stopped_error(err, stopped), interrupted)
+        }
         (How::Panicked(panic), _) => {
             (ToolError::new(ErrorCode::ToolPanicked, format!("the tool panicked: {panic}")), true)
         }
@@ -124,8 +136,9 @@ fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, To
 }
 
 /// A tool that stops when it is told to cannot know why it was; whoever told it does.
-fn stopped_error(mut err: ToolError, code: ErrorCode) -> ToolError {
-    if matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted) {
+fn stopped_error(mut err: ToolError, stopped: Option<ErrorCode>) -> ToolError {
+    let was_stopped = matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted);
+    if let (Some(code), true) = (stopped, was_stopped) {
         err.code = code;
     }
     err
@@ -146,11 +159,13 @@ impl Timing {
     }
 }
 
-/// Returns the time for the call: what its input asks for, else what is configured.
+/// Returns the time for the call: what its input asks for, but no more than its driver gives it; else what is configured.
 fn timeout_ms(watched: &Watched, run: &RunState) -> u64 {
     let valid = watched.capable().valid();
-    let asked = contained(|| valid.tool().timeout_ms(&valid.call().input)).ok().flatten();
-    asked.unwrap_or(run.session.shared.parts.limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
+    let call = valid.call();
+    let asked = contained(|| valid.tool().timeout_ms(&call.input)).ok().flatten();
+    let bounds = call.timeout_ms.into_iter().chain(asked);
+    bounds.min().unwrap_or(run.session.shared.parts.limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
 }
 
 /// Returns what the tool is given. Without an intent it can change nothing.
@@ -180,6 +195,14 @@ pub(super) fn context(
         },
         label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
     };
+    let residents = CallResidents {
+        session: Arc::clone(&run.session),
+        tool: contract.id.clone(),
+        grant: Arc::clone(watched.grant()),
+        hosts: Arc::clone(watched.hosts()),
+        changes_beneath: if intent.is_some() { declared_changes(watched) } else { Vec::new() },
+        stop: timing.stop.clone(),
+    };
     let fs = granted_fs(watched, run, &timing.stop, intent);
     Cx::new(CxParts {
         tool: contract.id.clone(),
@@ -194,6 +217,7 @@ pub(super) fn context(
         progress: Arc::clone(&call.progress),
         fs: Arc::new(fs),
         shell: Arc::new(shell),
+        residents: Arc::new(residents),
         todos: Arc::clone(&run.session.todos) as Arc<_>,
     })
 }
@@ -207,23 +231,28 @@ fn granted_fs(
     intent: Option<Arc<OpenIntent>>,
 ) -> GrantedFs {
     let capable = watched.capable();
-    let changed = capable.accesses().iter().filter_map(|access| match access {
-        Canonical::Write { path } => Some(path.absolute.clone()),
-        Canonical::Read { .. }
-        | Canonical::Net { .. }
-        | Canonical::Shell { .. }
-        | Canonical::Named { .. } => None,
-    });
     GrantedFs {
         territory: run.session.territory.clone(),
         grant: Arc::clone(watched.grant()),
-        changes_beneath: changed.collect(),
+        changes_beneath: declared_changes(watched),
         intent,
         tag: tag_of(capable.valid().entry().call_key()),
         reads_sidecars: !capable.valid().contract().requires.fs.read.is_empty(),
         stop: stop.clone(),
         shared: Arc::clone(&run.session.shared),
     }
+}
+
+/// Returns the places that the call declared it would change, and that were judged.
+fn declared_changes(watched: &Watched) -> Vec<PathBuf> {
+    let changed = watched.capable().accesses().iter().filter_map(|access| match access {
+        Canonical::Write { path } => Some(path.absolute.clone()),
+        Canonical::Read { .. }
+        | Canonical::Net { .. }
+        | Canonical::Shell { .. }
+        | Canonical::Named { .. } => None,
+    });
+    changed.collect()
 }
 
 impl Executed {

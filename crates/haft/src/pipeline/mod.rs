@@ -24,7 +24,10 @@ mod watch;
 
 pub(crate) use arrive::RECORDED_BYTES_MAX;
 pub(crate) use execute::STOP_MS;
+use std::sync::Arc;
+
 use haft_contract::Envelope;
+pub use record::Recording;
 pub(crate) use rehearse::rehearse;
 pub(crate) use truncate::ERROR_BYTES_MAX;
 
@@ -35,27 +38,45 @@ use recall::Recalled;
 use refusal::Stop;
 use repeat::Repeated;
 
+/// When the envelope of a call that was executed leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    Recorded,
+    /// While its outcome is on the way to the journal, if the call succeeded.
+    Ahead,
+}
+
+/// A call that is answered, and what is still to come of it.
+type Left = (Envelope, Recording);
+
 /// Passes a call through all stages.
-pub(crate) async fn pass(call: Call, run: &RunState) -> Result<Envelope, RunError> {
-    let mut envelope = pass_stages(call, run).await.inspect_err(|err| run.heed(err))?;
+pub(crate) async fn pass(
+    call: Call,
+    leaves: Leaves,
+    run: &Arc<RunState>,
+) -> Result<Left, RunError> {
+    let passed = pass_stages(call, leaves, run).await;
+    let (mut envelope, recording) = passed.inspect_err(|err| run.heed(err))?;
     if let Envelope::Output { metadata, .. } = &mut envelope
         && metadata.replayed
     {
         run.session.sidecars.adopt(metadata);
     }
-    Ok(envelope)
+    Ok((envelope, recording))
 }
 
-async fn pass_stages(call: Call, run: &RunState) -> Result<Envelope, RunError> {
+async fn pass_stages(call: Call, leaves: Leaves, run: &Arc<RunState>) -> Result<Left, RunError> {
     let arrived = arrive::arrive(call, run).await?;
     let (arrived, doubtful) = match recall::recall(arrived, run).await? {
         Recalled::Fresh(arrived) => (arrived, None),
         Recalled::Doubtful(arrived, row) => (arrived, Some(row)),
-        Recalled::Answered(envelope) => return Ok(envelope),
+        Recalled::Answered(envelope) => return Ok((envelope, Recording::done())),
     };
-    match admit_and_execute(arrived, doubtful, run).await {
-        Ok(envelope) => Ok(envelope),
-        Err(Stop::Refused(refusal)) => record::refused(*refusal, run).await,
+    match admit_and_execute(arrived, doubtful, (leaves, run)).await {
+        Ok(left) => Ok(left),
+        Err(Stop::Refused(refusal)) => {
+            Ok((record::refused(*refusal, run).await?, Recording::done()))
+        }
         Err(Stop::Failed(err)) => Err(err),
     }
 }
@@ -63,12 +84,12 @@ async fn pass_stages(call: Call, run: &RunState) -> Result<Envelope, RunError> {
 async fn admit_and_execute(
     arrived: arrive::Arrived,
     doubtful: Option<Box<CallRow>>,
-    run: &RunState,
-) -> Result<Envelope, Stop> {
+    (leaves, run): (Leaves, &Arc<RunState>),
+) -> Result<Left, Stop> {
     let valid = validate::validate(arrived)?;
     let valid = match repeat::repeat(valid, run).await? {
         Repeated::Go(valid) => *valid,
-        Repeated::Answered(envelope) => return Ok(*envelope),
+        Repeated::Answered(envelope) => return Ok((*envelope, Recording::done())),
     };
     let capable = capable::capable(valid, run)?;
     run.session.shared.learn_conditions(capable.accesses()).await;
@@ -76,7 +97,7 @@ async fn admit_and_execute(
     let watched = watch::watch(permitted, run).await?;
     let watched = match probe::probe(watched, doubtful, run).await? {
         Ok(watched) => watched,
-        Err(envelope) => return Ok(envelope),
+        Err(envelope) => return Ok((envelope, Recording::done())),
     };
     // The first look is over when the effect begins; until then it costs no time of its own.
     let ahead = snapshot::ahead(&watched, run);
@@ -90,6 +111,12 @@ async fn admit_and_execute(
     };
     let executed = execute::execute(intended, run).await;
     let truncated = truncate::truncate(executed, run);
-    let (recorded, ()) = tokio::join!(record::record(truncated, run), begun.end(run));
-    Ok(recorded?)
+    let recording = async {
+        match leaves {
+            Leaves::Recorded => Ok((record::record(truncated, run).await?, Recording::done())),
+            Leaves::Ahead => record::record_ahead(truncated, run).await,
+        }
+    };
+    let (left, ()) = tokio::join!(recording, begun.end(run));
+    left.map_err(Stop::from)
 }

@@ -121,8 +121,12 @@ pub(super) fn answer(row: &CallRow) -> Result<Envelope, RunError> {
 /// Says that nobody knows what became of a call, and what to do about it.
 pub(super) fn in_doubt(row: &CallRow) -> Envelope {
     let call = row.id();
+    let end = match row.envelope {
+        None => "its end was never recorded",
+        Some(_) => "was stopped before its end",
+    };
     let error_text = format!(
-        "in doubt: {} was begun as call {call} and its end was never recorded, so it may or may not have happened. It is \
+        "in doubt: {} was begun as call {call} and {end}, so it may or may not have happened. It is \
          not repeated. Find out which, then say so with: haft runs settle {call} happened|not-happened|retry",
         row.tool
     );

@@ -72,6 +72,7 @@ pub(super) fn apply(
     run: &RunState,
 ) -> Value {
     metadata.exit_code = output.exit_code;
+    metadata.log = output.log;
     if let Some(confined) = output.confined {
         metadata.enforced = Some(confined.enforced);
         metadata.connections = confined.connections;
@@ -177,6 +178,10 @@ fn excerpt_data(excerpt: Excerpt) -> Cut {
 }
 
 impl Truncated {
+    pub(super) fn status(&self) -> Status {
+        self.status
+    }
+
     pub(super) fn into_parts(self) -> (Entry, Intent, Status, Envelope, Option<String>) {
         (self.entry, self.intent, self.status, self.envelope, self.recorded)
     }

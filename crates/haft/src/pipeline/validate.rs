@@ -25,7 +25,7 @@ pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
         return Err(Stop::refused(entry, ErrorCode::ToolNotFound, message));
     };
     let violations = match registered.schema() {
-        Ok(schema) => schema.violations(&call.input),
+        Ok(schema) => schema.message(&call.input),
         Err(err) => {
             let message = format!(
                 "the schema of tool {} is not valid and must be mended: {err}",

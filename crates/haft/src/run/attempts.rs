@@ -11,7 +11,7 @@ use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::time::Instant;
 
 use super::earlier::Earlier;
-use super::lease::Held;
+use super::lease::{Held, History, Tenure};
 use super::occurrences::Occurrences;
 
 /// The attempts of one run.
@@ -103,17 +103,24 @@ impl Unheard {
 }
 
 impl Attempts {
-    /// Returns an attempt with what was counted of it.
+    /// Returns an attempt with what was counted of it. Of a run without a history all was counted here.
     pub(super) async fn attempt(
         &self,
         journal: &dyn Journal,
         scope: &Scope,
+        history: History,
     ) -> Result<Arc<Attempt>, JournalError> {
         let attempt = {
             let mut attempts = self.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(attempts.entry(scope.clone()).or_default())
         };
-        let load = || async { journal.attempt(scope).await.map(Counters::of) };
+        let load = || async {
+            let state = match history {
+                History::None => AttemptState::default(),
+                History::Some => journal.attempt(scope).await?,
+            };
+            Ok(Counters::of(state))
+        };
         attempt.counters.get_or_try_init(load).await?;
         Ok(attempt)
     }
@@ -122,6 +129,12 @@ impl Attempts {
     pub(crate) fn lease_held(&self) -> Option<Lease> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().map(|held| held.lease().clone())
+    }
+
+    /// Returns what is to be known of the lease that this process has, if it has the run.
+    pub(super) fn tenure_held(&self) -> Option<Tenure> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map(|held| held.tenure())
     }
 
     /// Says that this process has the run.
@@ -169,6 +182,11 @@ impl Attempt {
 
     fn counting<T>(&self, count: impl FnOnce(&mut Numbers) -> T) -> T {
         count(&mut self.counters().numbers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether a call of it was ever numbered, here or by those before.
+    pub(super) fn is_begun(&self) -> bool {
+        self.counting(|numbers| numbers.last_seq > 0)
     }
 
     /// Numbers a call that follows all those made before.

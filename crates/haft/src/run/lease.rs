@@ -6,50 +6,116 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use haft_contract::RunId;
-use haft_journal::{Claim, Journal, JournalError, Lease, NewRun};
+use haft_journal::{CallQuery, Claim, Journal, JournalError, Lease, NewRun, RunQuery};
 use tokio::task::AbortHandle;
 
 use super::attempts::Attempts;
 use crate::limits::{LEASE_MS, LEASE_RENEW_MS};
 use crate::recover;
 use crate::runtime::Shared;
+use crate::session::PLAN_FRONT_END;
 
 /// A run that this process has. Dropping it gives the run back.
 pub(super) struct Held {
     lease: Lease,
+    history: History,
+    plan: OfPlan,
     journal: Arc<dyn Journal>,
     shared: Weak<Shared>,
     renewing: AbortHandle,
+}
+
+/// What a call has to know of the lease that it is made under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tenure {
+    pub(super) epoch: u64,
+    pub(super) history: History,
+    pub(super) plan: OfPlan,
+}
+
+/// Whether calls of the run were recorded before this process took it. If there were none, all that there are were made
+/// here, and no attempt need be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum History {
+    None,
+    Some,
+}
+
+/// Whether the calls of the run are the nodes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OfPlan {
+    Yes,
+    No,
+}
+
+impl OfPlan {
+    fn of(begun_by: &str) -> Self {
+        if begun_by == PLAN_FRONT_END { Self::Yes } else { Self::No }
+    }
+
+    /// Returns whether a front end may make calls in the run.
+    pub(super) fn admits(self, front_end: &str) -> bool {
+        self == Self::No || front_end == PLAN_FRONT_END
+    }
 }
 
 impl Held {
     pub(super) fn lease(&self) -> &Lease {
         &self.lease
     }
+
+    pub(super) fn tenure(&self) -> Tenure {
+        Tenure { epoch: self.lease.epoch, history: self.history, plan: self.plan }
+    }
 }
 
 impl Attempts {
-    /// Returns the lease of the run, taking it if this process does not have it yet.
-    pub(super) async fn lease(
+    /// Returns what is to be known of the lease of the run, taking it if this process does not have it yet. A run in which
+    /// whoever takes it may make no calls is given back at once.
+    pub(super) async fn tenure(
         &self,
         shared: &Arc<Shared>,
         new_run: impl Fn() -> NewRun,
-    ) -> Result<Lease, JournalError> {
-        if let Some(lease) = self.lease_held() {
-            return Ok(lease);
+    ) -> Result<Tenure, JournalError> {
+        if let Some(tenure) = self.tenure_held() {
+            return Ok(tenure);
         }
         // While it is held nobody gives a run back, so the one taken here stays, and nobody takes it twice.
         let _opening = shared.opening.lock().await;
-        if let Some(lease) = self.lease_held() {
-            return Ok(lease);
+        if let Some(tenure) = self.tenure_held() {
+            return Ok(tenure);
         }
-        let lease = take(shared, new_run()).await?;
+        let run = new_run();
+        let front_end = run.front_end.clone();
+        let lease = take(shared, run).await?;
+        let history = history(&*shared.parts.journal, &lease.run).await?;
+        let plan = match history {
+            History::None => OfPlan::of(&front_end),
+            History::Some => OfPlan::of(&begun_by(&*shared.parts.journal, &lease.run).await?),
+        };
+        let tenure = Tenure { epoch: lease.epoch, history, plan };
+        if !plan.admits(&front_end) {
+            give_back(&*shared.parts.journal, lease).await;
+            return Ok(tenure);
+        }
         let renewing = tokio::spawn(renew(Arc::downgrade(shared), lease.clone())).abort_handle();
         let journal = Arc::clone(&shared.parts.journal);
         let shared = Arc::downgrade(shared);
-        self.hold(Held { lease: lease.clone(), journal, shared, renewing });
-        Ok(lease)
+        self.hold(Held { lease, history, plan, journal, shared, renewing });
+        Ok(tenure)
     }
+}
+
+/// Finds out whether anything was recorded of a run that was just taken, so that nobody else adds to it any more.
+async fn history(journal: &dyn Journal, run: &RunId) -> Result<History, JournalError> {
+    let first = CallQuery { limit: 1, ..CallQuery::of_run(run.clone()) };
+    Ok(if journal.calls(first).await?.is_empty() { History::None } else { History::Some })
+}
+
+/// Returns the front end that began a run.
+async fn begun_by(journal: &dyn Journal, run: &RunId) -> Result<String, JournalError> {
+    let named = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    Ok(journal.runs(named).await?.pop().map(|row| row.front_end).unwrap_or_default())
 }
 
 /// Takes a run; from a process that is gone too, whose open calls are in doubt from then on. One that is seen to live keeps

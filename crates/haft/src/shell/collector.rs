@@ -120,7 +120,7 @@ impl<'a> Collector<'a> {
 }
 
 /// Drops the bytes of a character that the cut went through.
-fn text_of_head(bytes: &[u8], cut: bool) -> String {
+pub(crate) fn text_of_head(bytes: &[u8], cut: bool) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Err(err) if cut && err.error_len().is_none() => {
             bytes.get(..err.valid_up_to()).unwrap_or(bytes)
@@ -130,7 +130,8 @@ fn text_of_head(bytes: &[u8], cut: bool) -> String {
     String::from_utf8_lossy(whole).into_owned()
 }
 
-fn text_of_tail(bytes: &[u8]) -> String {
+/// Drops the bytes of a character that began before.
+pub(crate) fn text_of_tail(bytes: &[u8]) -> String {
     let is_continuation = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
     let skip = bytes.iter().take(3).take_while(|byte| is_continuation(byte)).count();
     String::from_utf8_lossy(bytes.get(skip..).unwrap_or_default()).into_owned()

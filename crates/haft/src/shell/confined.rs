@@ -1,18 +1,20 @@
-//! Starting a command under the call's confinement, serving its way to granted hosts while it runs, and saying
-//! afterwards what was enforced, what it connected to and what was undone.
+//! Starting a process under a confinement, serving its way to granted hosts while it runs, and saying what was enforced,
+//! what it connected to and what was undone. What it may reach is decided by whoever starts it.
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft_contract::{Confined, Connection, Enforced, ErrorCode, Level, ToolError};
 use haft_policy::HostScope;
-use haft_sandbox::proxy::{self, Admission, Admitted, Limits, Proxy, SystemResolver};
+use haft_sandbox::proxy::{self, Admission, Admitted, Connections, Limits, Proxy, SystemResolver};
 use haft_sandbox::{
-    Command, Network, PROXY_PORT, Process, Remedy, SpawnError, Undone, worktree_directories,
+    Command, Launcher, Network, PROXY_PORT, Process, Remedy, SpawnError, Undone,
+    worktree_directories,
 };
 
 use super::CallShell;
-use crate::sandbox::Confine;
+use crate::sandbox::{Confine, Sandbox};
 
 /// Variables that name a directory for temporary files, of which a confined command has its own.
 const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
@@ -20,21 +22,65 @@ const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
 /// which nobody thinks of who grants a host.
 const PORTS: &[u16] = &[80, 443];
 
-/// A command that runs, and what serves it.
-pub(super) struct Started {
-    pub(super) process: Process,
-    proxy: Option<Proxy>,
+/// What a process may reach and use, besides what all of them may.
+pub(crate) struct Bounds {
+    /// Directories that it can change.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Directories and files that it can read.
+    pub(crate) readable: Vec<PathBuf>,
+    pub(crate) network: Network,
+    /// The hosts that its proxy admits, if it has one.
+    pub(crate) hosts: Arc<HostScope>,
+    /// Memory, where that is to be less than what is configured.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
+/// A process that runs, and what serves it.
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) proxy: Option<Proxy>,
+}
+
+/// Starts a process, confined unless the operator wants none to be.
+pub(crate) async fn start(
+    launcher: &Launcher,
+    sandbox: &Sandbox,
+    mut command: Command,
+    bounds: Bounds,
+) -> Result<Started, ToolError> {
+    if sandbox.confine == Confine::UnsafeNever {
+        let process = launcher.spawn_unconfined(command).await;
+        let process = process.map_err(|err| spawn_error(&err))?;
+        return Ok(Started { process, proxy: None });
+    }
+    command.env.retain(|(name, _)| !TEMPORARY.iter().any(|temporary| name == temporary));
+    if bounds.network == Network::Proxied {
+        command.env.extend(proxy_variables(&bounds.hosts));
+    }
+    let memory_bytes = bounds.memory_bytes(sandbox);
+    let mut confinement = sandbox.confinement(bounds.writable, bounds.network);
+    confinement.readable.extend(bounds.readable);
+    confinement.resources.memory_bytes = memory_bytes;
+    let process = launcher.spawn(command, &confinement).await;
+    let mut process = process.map_err(|err| spawn_error(&err))?;
+    let listener = process.take_listener();
+    let proxy = listener.map(|listener| serve(listener, bounds.hosts)).transpose()?;
+    Ok(Started { process, proxy })
+}
+
+fn serve(listener: TcpListener, hosts: Arc<HostScope>) -> Result<Proxy, ToolError> {
+    let admission = Arc::new(GrantedHosts(hosts));
+    let resolver = Arc::new(SystemResolver);
+    Proxy::serve(listener, admission, resolver, Limits::default()).map_err(|err| {
+        let message = format!("the proxy to the granted hosts could not be started: {err}");
+        ToolError::new(ErrorCode::SandboxUnavailable, message)
+    })
 }
 
 impl CallShell {
     /// Starts a command as confined as the call has to be.
-    pub(super) async fn start(&self, mut command: Command) -> Result<Started, ToolError> {
+    pub(super) async fn start(&self, command: Command) -> Result<Started, ToolError> {
         let parts = &self.environment.shared.parts;
-        if parts.sandbox.confine == Confine::UnsafeNever {
-            let process = parts.launcher.spawn_unconfined(command).await;
-            let process = process.map_err(|err| spawn_error(&err))?;
-            return Ok(Started { process, proxy: None });
-        }
         let network = if parts.allow_network {
             Network::Host
         } else if self.hosts.is_empty() {
@@ -42,20 +88,19 @@ impl CallShell {
         } else {
             Network::Proxied
         };
-        command.env.retain(|(name, _)| !TEMPORARY.iter().any(|temporary| name == temporary));
-        if network == Network::Proxied {
-            command.env.extend(proxy_variables(&self.hosts));
-        }
-        let confinement = parts.sandbox.confinement(self.writable(), network);
-        let process = parts.launcher.spawn(command, &confinement).await;
-        let mut process = process.map_err(|err| spawn_error(&err))?;
-        let proxy = process.take_listener().map(|listener| self.serve(listener)).transpose()?;
-        Ok(Started { process, proxy })
+        let bounds = Bounds {
+            writable: self.writable(),
+            readable: Vec::new(),
+            network,
+            hosts: Arc::clone(&self.hosts),
+            memory_bytes: None,
+        };
+        start(&parts.launcher, &parts.sandbox, command, bounds).await
     }
 
     /// Returns the directories that the command can change: the roots, and for one that is a linked worktree what git
     /// keeps of it elsewhere.
-    pub(super) fn writable(&self) -> Vec<std::path::PathBuf> {
+    pub(super) fn writable(&self) -> Vec<PathBuf> {
         let mut directories = self.environment.shared.parts.roots.paths();
         let linked: Vec<_> = directories
             .iter()
@@ -68,31 +113,42 @@ impl CallShell {
         }
         directories
     }
+}
 
-    fn serve(&self, listener: TcpListener) -> Result<Proxy, ToolError> {
-        let admission = Arc::new(GrantedHosts(Arc::clone(&self.hosts)));
-        let resolver = Arc::new(SystemResolver);
-        Proxy::serve(listener, admission, resolver, Limits::default()).map_err(|err| {
-            let message = format!("the proxy to the granted hosts could not be started: {err}");
-            ToolError::new(ErrorCode::SandboxUnavailable, message)
-        })
+impl Bounds {
+    /// Returns how much memory the process has: never more than what is configured.
+    pub(crate) fn memory_bytes(&self, sandbox: &Sandbox) -> u64 {
+        let configured = sandbox.resources.memory_bytes;
+        self.memory_bytes.map_or(configured, |asked| asked.min(configured))
     }
 }
 
 impl Started {
-    /// Returns what happened around the command, after its end.
+    /// Returns what happened around the process, after its end.
     pub(super) async fn conclude(self) -> Confined {
-        let mut confined = Confined::new(enforced(&self.process.enforced()));
-        confined.undone = self.process.undone().iter().map(undone).collect();
-        if let Some(proxy) = self.proxy {
-            let made = proxy.finish().await;
-            let asked_for = made.admitted + made.refused + made.failed;
-            let listed = u64::try_from(made.recorded.len()).unwrap_or(u64::MAX);
-            confined.connections_unlisted = asked_for.saturating_sub(listed);
-            confined.connections = made.recorded.into_iter().map(connection).collect();
-        }
-        confined
+        let connections = match self.proxy {
+            Some(proxy) => Some(proxy.finish().await),
+            None => None,
+        };
+        confined(&self.process.enforced(), self.process.undone(), connections)
     }
+}
+
+/// Puts together what is said of what happened around a process.
+pub(crate) fn confined(
+    in_force: &haft_sandbox::Enforced,
+    put_right: &[Undone],
+    connections: Option<Connections>,
+) -> Confined {
+    let mut confined = Confined::new(enforced(in_force));
+    confined.undone = put_right.iter().map(undone).collect();
+    if let Some(made) = connections {
+        let asked_for = made.admitted + made.refused + made.failed;
+        let listed = u64::try_from(made.recorded.len()).unwrap_or(u64::MAX);
+        confined.connections_unlisted = asked_for.saturating_sub(listed);
+        confined.connections = made.recorded.into_iter().map(connection).collect();
+    }
+    confined
 }
 
 /// The hosts of one call, as its proxy asks for them.

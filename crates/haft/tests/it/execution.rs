@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use haft::{Call, Limits};
-use haft_contract::{Cx, Effect, Tool, ToolError};
+use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError};
 use haft_journal::Status;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -57,31 +57,31 @@ async fn a_panic_is_an_error_envelope_and_a_row() {
     let input = || json!({"text": "x"});
     expect![[r#"
         {
+          "type": "error",
           "error_text": "the tool panicked: the text was x",
           "metadata": {
-            "call_id": "r1/main/0/1/1",
-            "code": "TOOL_PANICKED"
-          },
-          "type": "error"
+            "code": "TOOL_PANICKED",
+            "call_id": "r1/main/0/1/1"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("reads", input()).await));
     expect![[r#"
         {
+          "type": "error",
           "error_text": "the tool panicked: the text was x; its effect may or may not have happened: check before repeating",
           "metadata": {
-            "call_id": "r1/main/0/1/2",
-            "code": "TOOL_PANICKED"
-          },
-          "type": "error"
+            "code": "TOOL_PANICKED",
+            "call_id": "r1/main/0/1/2"
+          }
         }"#]].assert_eq(&shown(&stage.call("effects", input()).await));
     expect![[r#"
         {
+          "type": "error",
           "error_text": "the tool panicked: blocking, the text was x",
           "metadata": {
-            "call_id": "r1/main/0/1/3",
-            "code": "TOOL_PANICKED"
-          },
-          "type": "error"
+            "code": "TOOL_PANICKED",
+            "call_id": "r1/main/0/1/3"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("blocks", input()).await));
     assert_eq!(statuses(&stage).await, [Status::Failed, Status::Unknown, Status::Failed]);
@@ -107,6 +107,27 @@ async fn a_tool_that_never_ends_is_stopped_and_its_effect_is_unknown() {
     }
 }
 
+#[tokio::test]
+async fn a_driver_gives_a_call_its_time_and_the_input_may_ask_for_less() {
+    let time = Tool::new("time")
+        .timeout_ms(|args: &Text| args.text.parse().ok())
+        .execute_with(|_: Text, cx: Cx| async move { Ok::<_, ToolError>(cx.timeout_ms()) });
+    let stage = Stage::new(Setting { tools: vec![time], ..Setting::default() }).await;
+    for (given, asked, expected) in [
+        (None, "none", 60_000),
+        (None, "90000", 90_000),
+        (Some(1_000), "none", 1_000),
+        (Some(120_000), "none", 120_000),
+        (Some(120_000), "90000", 90_000),
+        (Some(1_000), "90000", 1_000),
+        (Some(u64::MAX), "none", 3_600_000),
+    ] {
+        let call = Call { timeout_ms: given, ..Call::new("time", json!({"text": asked})) };
+        let envelope = stage.run.call(call).await.unwrap();
+        assert_eq!(envelope.text(), expected.to_string(), "{given:?} {asked}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_call_stops_it_and_yields_an_error_or_a_partial_result() {
     let begun = Arc::new(Notify::new());
@@ -117,24 +138,24 @@ async fn cancelling_a_call_stops_it_and_yields_an_error_or_a_partial_result() {
             "deaf",
             expect![[r#"
                 {
+                  "type": "error",
                   "error_text": "the call was cancelled; the tool was told to stop and is not waited for any longer; its effect may or may not have happened: check before repeating",
                   "metadata": {
-                    "call_id": "r1/main/0/1/1",
-                    "code": "PROCESS_ABORTED"
-                  },
-                  "type": "error"
+                    "code": "PROCESS_ABORTED",
+                    "call_id": "r1/main/0/1/1"
+                  }
                 }"#]],
         ),
         (
             "polite",
             expect![[r#"
-        {
-          "data": "stopped half way",
-          "metadata": {
-            "call_id": "r1/main/0/1/2"
-          },
-          "type": "output"
-        }"#]],
+                {
+                  "type": "output",
+                  "data": "stopped half way",
+                  "metadata": {
+                    "call_id": "r1/main/0/1/2"
+                  }
+                }"#]],
         ),
     ] {
         let call = Call::new(tool, json!({"text": "x"}));
@@ -180,23 +201,80 @@ async fn a_tool_learns_who_it_is() {
     let stage = Stage::new(Setting { tools: vec![tell], ..Setting::default() }).await;
     expect![[r#"
         {
+          "type": "output",
           "data": {
-            "allow_network": false,
-            "attempt": 1,
+            "tool": "tell",
             "effect": "once",
-            "iteration": 0,
-            "keys differ": true,
-            "max_output_bytes": 200000,
-            "node": "main",
             "run": "r1",
+            "node": "main",
+            "iteration": 0,
+            "attempt": 1,
             "seq": 1,
+            "allow_network": false,
+            "max_output_bytes": 200000,
             "timeout_ms": 60000,
-            "tool": "tell"
+            "keys differ": true
           },
           "metadata": {
             "call_id": "r1/main/0/1/1"
-          },
-          "type": "output"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("tell", json!({"text": "x"})).await));
+}
+
+#[tokio::test]
+async fn a_tool_may_know_how_far_it_had_come() {
+    let begun = Arc::new(Notify::new());
+    let fails = |id: &str, effect| {
+        let begun = Arc::clone(&begun);
+        Tool::new(id).effect(effect).execute_with(move |input: Text, cx: Cx| {
+            let begun = Arc::clone(&begun);
+            async move {
+                begun.notify_one();
+                if input.text == "interrupted" {
+                    let err = ToolError::new(ErrorCode::ToolFailed, "its process ended");
+                    return Err::<(), _>(err.interrupted());
+                }
+                cx.cancellation().cancelled().await;
+                Err(ToolError::new(ErrorCode::ProcessAborted, "it waited in line").not_begun())
+            }
+        })
+    };
+    let tools = vec![fails("reads", Effect::Read), fails("effects", Effect::Once)];
+    let stage = Stage::new(Setting { tools, ..Setting::default() }).await;
+    let doubt =
+        "its process ended; its effect may or may not have happened: check before repeating";
+    for (tool, how, expect) in [
+        ("reads", "interrupted", "TOOL_FAILED its process ended"),
+        ("effects", "interrupted", &format!("TOOL_FAILED {doubt}")),
+        ("reads", "stopped", "PROCESS_ABORTED it waited in line"),
+        ("effects", "stopped", "PROCESS_ABORTED it waited in line"),
+    ] {
+        let call = Call::new(tool, json!({ "text": how }));
+        let cancellation = call.cancellation.clone();
+        let (envelope, ()) = tokio::join!(stage.run.call(call), async {
+            begun.notified().await;
+            if how == "stopped" {
+                cancellation.cancel();
+            }
+        });
+        let envelope = envelope.unwrap();
+        let code = envelope.code().map(|code| code.as_str()).unwrap_or_default();
+        assert_eq!(format!("{code} {}", envelope.text()), expect, "{tool} {how}");
+    }
+    let expected = [Status::Failed, Status::Unknown, Status::Failed, Status::Failed];
+    assert_eq!(statuses(&stage).await, expected);
+}
+
+#[tokio::test]
+async fn what_ends_while_it_is_cancelled_may_have_had_its_effect() {
+    let call = Call::new("stopped", json!({"text": "x"}));
+    let cancellation = call.cancellation.clone();
+    let stopped = Tool::new("stopped").effect(Effect::Once).execute(move |_: Text| {
+        cancellation.cancel();
+        async { Err::<(), _>(ToolError::new(ErrorCode::ProcessAborted, "stopped half way")) }
+    });
+    let stage = Stage::new(Setting { tools: vec![stopped], ..Setting::default() }).await;
+    stage.run.call(call).await.unwrap();
+    assert_eq!(statuses(&stage).await, [Status::Unknown]);
 }

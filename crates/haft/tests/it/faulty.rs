@@ -7,7 +7,7 @@ use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
     Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     Journal, JournalError, LateOutcome, Lease, MemoryJournal, NewRun, Outcome, PlannedCall, Pruned,
-    RecordedCall, Retention, RunQuery, RunRow, Settlement, SnapshotNote,
+    RecordedCall, Retention, RunQuery, RunRow, Settled, Settlement, SnapshotNote,
 };
 
 /// A step of a call that the journal has a part in.
@@ -106,6 +106,14 @@ impl Journal for FaultyJournal {
         Box::pin(async move {
             checked?;
             self.inner.settle(intent, outcome).await
+        })
+    }
+
+    /// Takes the outcome on its way and fails there.
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+        Box::pin(async move {
+            let settled = self.settle(intent, outcome).await;
+            Ok(Box::pin(std::future::ready(settled)) as Settled)
         })
     }
 

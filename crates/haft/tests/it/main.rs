@@ -16,6 +16,7 @@ mod postgres_server;
 mod processes;
 mod protected;
 mod refusals;
+mod residents;
 mod server;
 mod simulation;
 mod small_disk;

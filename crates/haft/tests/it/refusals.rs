@@ -159,50 +159,50 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
         "sendmail",
         json!({"text": "x"}),
         expect![[r#"
-        {
-          "error_text": "no tool is called \"sendmail\": did you mean send.mail?",
-          "metadata": {
-            "call_id": "r1/main/0/1/1",
-            "code": "TOOL_NOT_FOUND"
-          },
-          "type": "error"
-        }"#]],
+            {
+              "type": "error",
+              "error_text": "no tool is called \"sendmail\": did you mean send.mail?",
+              "metadata": {
+                "code": "TOOL_NOT_FOUND",
+                "call_id": "r1/main/0/1/1"
+              }
+            }"#]],
     )
     .await;
     check(
         "Send Mail!",
         json!({"password": "hunter2"}),
         expect![[r#"
-        {
-          "error_text": "no tool is called \"Send Mail!\": did you mean send.mail?",
-          "metadata": {
-            "call_id": "r1/main/0/1/2",
-            "code": "TOOL_NOT_FOUND"
-          },
-          "type": "error"
-        }"#]],
+            {
+              "type": "error",
+              "error_text": "no tool is called \"Send Mail!\": did you mean send.mail?",
+              "metadata": {
+                "code": "TOOL_NOT_FOUND",
+                "call_id": "r1/main/0/1/2"
+              }
+            }"#]],
     )
     .await;
     check("send.mail", json!({"txt": "x", "text": 1}), expect![[r#"
         {
+          "type": "error",
           "error_text": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter",
           "metadata": {
-            "call_id": "r1/main/0/1/3",
-            "code": "INVALID_INPUT"
-          },
-          "type": "error"
+            "code": "INVALID_INPUT",
+            "call_id": "r1/main/0/1/3"
+          }
         }"#]]).await;
     check(
         "send__mail",
         json!({"text": "x"}),
         expect![[r#"
-        {
-          "data": "done",
-          "metadata": {
-            "call_id": "r1/main/0/1/4"
-          },
-          "type": "output"
-        }"#]],
+            {
+              "type": "output",
+              "data": "done",
+              "metadata": {
+                "call_id": "r1/main/0/1/4"
+              }
+            }"#]],
     )
     .await;
     assert_eq!(counter.count(), 1);
@@ -224,46 +224,46 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
     };
     check("src/main.rs", expect![[r#"
         {
+          "type": "error",
           "error_text": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires",
           "metadata": {
-            "call_id": "r1/main/0/1/1",
-            "code": "CAPABILITY_DENIED"
-          },
-          "type": "error"
+            "code": "CAPABILITY_DENIED",
+            "call_id": "r1/main/0/1/1"
+          }
         }"#]]).await;
     check("docs/../src/main.rs", expect![[r#"
         {
+          "type": "error",
           "error_text": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires",
           "metadata": {
-            "call_id": "r1/main/0/1/2",
-            "code": "CAPABILITY_DENIED"
-          },
-          "type": "error"
+            "code": "CAPABILITY_DENIED",
+            "call_id": "r1/main/0/1/2"
+          }
         }"#]]).await;
     check(
         "../docs/x",
         expect![[r#"
-        {
-          "error_text": "path \"../docs/x\" is outside the root: use a path relative to the root",
-          "metadata": {
-            "call_id": "r1/main/0/1/3",
-            "code": "TOOL_PATH_ESCAPE"
-          },
-          "type": "error"
-        }"#]],
+            {
+              "type": "error",
+              "error_text": "path \"../docs/x\" is outside the root: use a path relative to the root",
+              "metadata": {
+                "code": "TOOL_PATH_ESCAPE",
+                "call_id": "r1/main/0/1/3"
+              }
+            }"#]],
     )
     .await;
     assert_eq!(counter.count(), 0);
     check(
         "docs/x",
         expect![[r#"
-        {
-          "data": "read",
-          "metadata": {
-            "call_id": "r1/main/0/1/4"
-          },
-          "type": "output"
-        }"#]],
+            {
+              "type": "output",
+              "data": "read",
+              "metadata": {
+                "call_id": "r1/main/0/1/4"
+              }
+            }"#]],
     )
     .await;
 }
@@ -296,12 +296,12 @@ async fn without_a_rule_and_without_anybody_to_ask_a_call_is_denied() {
     let stage = Stage::new(setting).await;
     expect![[r#"
         {
+          "type": "error",
           "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it; to allow it, start haft with `--allow mail`, which allows all that mail does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"mail\"\npattern = \"*\"\naction = \"allow\"",
           "metadata": {
-            "call_id": "r1/main/0/1/1",
-            "code": "PERMISSION_DENIED"
-          },
-          "type": "error"
+            "code": "PERMISSION_DENIED",
+            "call_id": "r1/main/0/1/1"
+          }
         }"#]].assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
     assert_eq!(counter.count(), 0);
 }
@@ -362,12 +362,12 @@ async fn a_watchdog_denies_what_rules_allow() {
     let stage = Stage::new(setting).await;
     expect![[r#"
         {
+          "type": "error",
           "error_text": "not on my watch",
           "metadata": {
-            "call_id": "r1/main/0/1/1",
-            "code": "WATCHDOG_DENIED"
-          },
-          "type": "error"
+            "code": "WATCHDOG_DENIED",
+            "call_id": "r1/main/0/1/1"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
     assert_eq!(counter.count(), 0);

@@ -1,5 +1,6 @@
 //! A runtime with tools made for tests, and everything that happened in it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,6 +58,9 @@ pub(crate) struct Setting {
     pub(crate) holds_repeats_back: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) is_gone: Arc<IsGone>,
+    /// The program that starts processes; most tests start none.
+    pub(crate) helper: PathBuf,
+    pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
 impl Default for Setting {
@@ -85,6 +89,8 @@ impl Default for Setting {
                 "alive" => Some(false),
                 _ => None,
             }),
+            helper: PathBuf::from("/nonexistent"),
+            environment: Vec::new(),
         }
     }
 }
@@ -134,8 +140,8 @@ impl Stage {
             sandbox: haft::Sandbox::system(),
             project_rules: setting.project_rules,
             watchdogs: setting.watchdogs,
-            launcher: Launcher::new(PathBuf::from("/nonexistent")),
-            environment: Vec::new(),
+            launcher: Launcher::new(setting.helper),
+            environment: setting.environment,
             sidecars: directory.path().join("sidecars"),
             clock: setting.clock,
             owner: Owner { id: setting.owner.to_owned(), place: format!("test {}", setting.owner) },

@@ -44,56 +44,56 @@ async fn an_output_at_its_limit_is_whole_and_one_more_is_cut() {
     let over = stage.call("text", json!({"text": format!("{exact}y")})).await;
     expect![[r#"
         {
+          "type": "output",
           "data": {
             "head": "xxxxxxxxxxxxxxxxxxxx"
           },
           "metadata": {
             "call_id": "r1/main/0/1/2",
-            "output_path": "2-text.txt",
-            "truncated": true
-          },
-          "type": "output"
+            "truncated": true,
+            "output_path": "2-text.txt"
+          }
         }"#]]
     .assert_eq(&shown(&over));
     assert!(!stage.call("lines", json!({"text": "a b c"})).await.metadata().truncated);
     expect![[r#"
         {
+          "type": "output",
           "data": {
             "head": "a\nb\nc"
           },
           "metadata": {
             "call_id": "r1/main/0/1/4",
-            "output_path": "4-lines.txt",
-            "truncated": true
-          },
-          "type": "output"
+            "truncated": true,
+            "output_path": "4-lines.txt"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("lines", json!({"text": "a b c d"})).await));
     expect![[r#"
         {
+          "type": "output",
           "data": {
             "head": "a\nb"
           },
           "metadata": {
             "call_id": "r1/main/0/1/5",
-            "output_lost": "the search stopped before its end",
+            "truncated": true,
             "output_path": "5-incomplete.txt",
-            "truncated": true
-          },
-          "type": "output"
+            "output_lost": "the search stopped before its end"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("incomplete", json!({"text": "a b"})).await));
     expect![[r#"
         {
+          "type": "output",
           "data": {
             "head": "{\"text\":\"äääää"
           },
           "metadata": {
             "call_id": "r1/main/0/1/6",
-            "output_path": "6-data.txt",
-            "truncated": true
-          },
-          "type": "output"
+            "truncated": true,
+            "output_path": "6-data.txt"
+          }
         }"#]]
     .assert_eq(&shown(&stage.call("data", json!({"text": "ä".repeat(20)})).await));
 }
@@ -105,14 +105,14 @@ async fn what_a_failed_tool_had_produced_is_cut_too() {
     let failed = failed.replace(&*stage.directory.path().to_string_lossy(), "[tmp]");
     expect![[r#"
         {
+          "type": "error",
           "error_text": "it failed\nzzzzzzzzzzzzzzzzzzzz\n[output cut here; all of it: [tmp]/sidecars/s1/1-fails.txt (use read)]",
           "metadata": {
-            "call_id": "r1/main/0/1/1",
             "code": "TOOL_FAILED",
+            "truncated": true,
             "output_path": "1-fails.txt",
-            "truncated": true
-          },
-          "type": "error"
+            "call_id": "r1/main/0/1/1"
+          }
         }"#]].assert_eq(&failed);
 }
 

@@ -93,6 +93,30 @@ async fn an_end_that_could_not_be_recorded_is_unheard_of_in_the_same_process_too
 }
 
 #[tokio::test]
+async fn an_answer_that_left_ahead_of_its_record_is_in_doubt_if_that_is_not_made() {
+    let world = World::new();
+    let stage = world.process("first").await;
+    let order = || Call::new("order", text("milk"));
+    let (_, recording) = stage.run.call_ahead(order()).await.unwrap();
+    assert!(!recording.is_done());
+    recording.await.unwrap();
+
+    world.journal.fail_from(Step::Settle);
+    let (answer, recording) = stage.run.call_ahead(order()).await.unwrap();
+    assert!(answer.text().starts_with("ordered milk"), "{}", answer.text());
+    let lost = recording.await;
+    assert!(matches!(lost, Err(RunError::Unrecorded { .. })), "{lost:?}");
+    world.journal.mend();
+    let again = ordered(&stage.run).await;
+    assert!(again.starts_with("in doubt"), "{again}");
+    assert_eq!(world.orders.count(), 2);
+
+    // What was refused is recorded before anybody hears of it, and so is what fails.
+    let (refused, recording) = stage.run.call_ahead(Call::new("ordr", text("milk"))).await.unwrap();
+    assert!(refused.code().is_some() && recording.is_done());
+}
+
+#[tokio::test]
 async fn a_call_that_was_answered_as_unknown_may_be_made_again() {
     let world = World::new();
     let count = world.orders.clone();

@@ -175,13 +175,18 @@ async fn a_program_is_told_the_whole_call() {
     told["accesses"][2]["path"] = "ROOT/out/log".into();
     expect![[r#"
         {
+          "version": 1,
+          "tool": "deploy",
+          "input": {
+            "text": "git push"
+          },
           "accesses": [
             {
+              "capability": "shell.run",
               "argv": [
                 "git",
                 "push"
-              ],
-              "capability": "shell.run"
+              ]
             },
             {
               "capability": "shell.run",
@@ -193,16 +198,11 @@ async fn a_program_is_told_the_whole_call() {
               "relative": "out/log"
             }
           ],
-          "input": {
-            "text": "git push"
-          },
           "manifest": {
             "preset": "workspace"
           },
-          "root": "ROOT",
           "session": "s1",
-          "tool": "deploy",
-          "version": 1
+          "root": "ROOT"
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&told).unwrap());
     let environment = std::fs::read_to_string(place.path().join("environment")).unwrap();

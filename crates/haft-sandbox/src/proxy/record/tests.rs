@@ -30,6 +30,30 @@ fn an_entry_without_an_outcome_has_failed() {
 }
 
 #[test]
+fn what_was_taken_is_not_taken_again() {
+    let record = Arc::new(Record::new(2));
+    let hosts = |connections: &Connections| -> Vec<String> {
+        connections.recorded.iter().map(|entry| entry.host.clone()).collect()
+    };
+    let open = record.start("open", 1, Protocol::Http);
+    record.start("a", 1, Protocol::Http).settle(refused());
+    // There is no room for it.
+    let crowded = record.start("b", 1, Protocol::Http);
+    let taken = record.take_settled();
+    assert_eq!((hosts(&taken), taken.refused, taken.failed), (vec!["a".to_owned()], 1, 0));
+
+    record.start("c", 1, Protocol::Http).settle(refused());
+    crowded.settle(refused());
+    open.settle(refused());
+    let taken = record.take_settled();
+    assert_eq!((hosts(&taken), taken.refused), (vec!["open".to_owned(), "c".to_owned()], 3));
+
+    let _unsettled = record.start("d", 1, Protocol::Http);
+    let closed = record.close();
+    assert_eq!((hosts(&closed), closed.refused, closed.failed), (vec!["d".to_owned()], 0, 1));
+}
+
+#[test]
 fn text_from_outside_is_shown_on_one_line() {
     assert_eq!(shown("a\nb\u{1b}[31m"), "a\\nb\\u{1b}[31m");
     assert_eq!(shown(&"a".repeat(1_000)).len(), TEXT_CHARS_MAX);

@@ -1,0 +1,138 @@
+//! Programs that outlive one call, as tools see them: worker processes, servers that speak over a channel. They are started
+//! on a model's behalf like any command, and so under the grant of the call that starts them. What is said over the channel
+//! is the tool's own affair, and so is how long it keeps them.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use crate::{BoxFuture, Confined, Ending, Excerpt, ToolError};
+
+/// The number of the descriptor that is the channel of a program started with [`Channel::Descriptor`].
+pub const CHANNEL_DESCRIPTOR: i32 = 3;
+
+/// Starts programs that outlive one call, confined as the call is.
+///
+/// What the program may touch is what the call was granted: it reads the roots, changes the directories that the call
+/// declared with [`Access::write`](crate::Access::write) and asks for here, and reaches the hosts of the call's grant
+/// through a proxy of its own, for as long as it lives.
+pub trait Residents: Send + Sync {
+    /// Starts a program. Nothing is left of one whose start is given up.
+    fn start(
+        &self,
+        request: ResidentRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>>;
+}
+
+/// One program that outlives calls. Dropping it kills it with everything that it started.
+pub trait Resident: Send {
+    /// Sends all of a message.
+    ///
+    /// One that was given up in the middle has been sent in part: the program is to be killed then.
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, io::Result<()>>;
+
+    /// Waits for the next line, and adds it to `into` without its line feed.
+    ///
+    /// Can be given up and called again without loss. A line of more than `bytes_max` bytes is not waited for to its end,
+    /// and `into` stays as it is.
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut Vec<u8>,
+        bytes_max: usize,
+    ) -> BoxFuture<'a, io::Result<Received>>;
+
+    /// Returns what the program has written beside its channel since this was last asked, head and tail of it if it was
+    /// too much. It is always read, so that a flood neither blocks the program nor fills memory.
+    ///
+    /// What was written before a line came over the channel is there when the line has been received.
+    fn take_output(&mut self) -> BoxFuture<'_, Excerpt>;
+
+    /// Asks for the program and everything that it started to be killed; [`Resident::ended`] tells when that is done.
+    fn kill(&mut self);
+
+    /// Waits until the program has ended and nothing that it started is left, and says how it ended.
+    ///
+    /// Can be given up and called again, also after it has answered.
+    fn ended(&mut self) -> BoxFuture<'_, Result<Ending, ToolError>>;
+
+    /// Returns which bound ended the program, in a sentence for whoever reads of its end; known once it has ended.
+    fn exceeded(&self) -> Option<String>;
+
+    /// Returns what happened around the program, for [`Output::confined`](crate::Output) of the call: what confines it, the
+    /// connections that ended since this was last asked, and, once it has ended, what it left at protected places.
+    fn take_confined(&mut self) -> Confined;
+}
+
+/// A program to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResidentRequest {
+    /// The executable's name or path.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its environment, beside the one that the runtime gives to all commands. It belongs to no call, and so gets no keys
+    /// of one.
+    pub env: Vec<(OsString, OsString)>,
+    /// Working directory; `None` is the root.
+    pub cwd: Option<String>,
+    /// What it may read besides what every command may: its own files, a virtual environment. Absolute paths.
+    pub readable: Vec<PathBuf>,
+    /// What it may change.
+    pub writable: Writable,
+    /// How it is spoken to.
+    pub channel: Channel,
+    /// Memory of it and all that it starts, in bytes, where that is to be less than commands have.
+    pub memory_bytes: Option<u64>,
+}
+
+/// The directories beneath the roots that a program may change. It reads all roots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Writable {
+    /// None; it still has private places for temporary files.
+    #[default]
+    Nothing,
+    /// Those roots that the call declared it would change; it is refused if it declared none.
+    Roots,
+    /// These directories, which lie within what the call declared it would change. One that is missing is made, if only
+    /// it is missing and not what is around it.
+    Beneath(Vec<String>),
+}
+
+/// How a program is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Through a descriptor of its own, [`CHANNEL_DESCRIPTOR`]. Standard input is empty; what goes to standard output and
+    /// standard error is its output.
+    #[default]
+    Descriptor,
+    /// Through standard input and standard output. What goes to standard error is its output.
+    Stdio,
+}
+
+/// What came over a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Received {
+    /// A whole line.
+    Line,
+    /// The end. What had come since the last line is none, and is lost.
+    Closed,
+    /// More than was to be waited for, without an end in sight. It can be waited for with a higher bound; otherwise the
+    /// program is to be killed, since what follows is not the beginning of a line.
+    TooLong,
+}
+
+impl ResidentRequest {
+    /// Returns the request for a program without arguments, which may change nothing and has a descriptor for a channel.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+            readable: Vec::new(),
+            writable: Writable::Nothing,
+            channel: Channel::Descriptor,
+            memory_bytes: None,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What an input violates, one thing at a time: where, what was expected there, and what was found.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+
+use super::FOUND_CHARS_MAX;
+
+/// One thing that an input violates. Written out, it is a line of a message: `items[0].size: required, but missing`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The object or value that it is about, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong there.
+    pub what: Violated,
+}
+
+/// What is wrong with a part of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violated {
+    /// A parameter of this name is required.
+    Missing(String),
+    /// There is no parameter of this name.
+    Unknown(String),
+    /// The value is not what was expected: what was, and what was found.
+    Unfit(String),
+}
+
+/// What is known of a place that values are yet to be put into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// It may become anything.
+    ForAnything,
+    /// It becomes some text.
+    ForText,
+}
+
+/// The places of an input that values are yet to be put into, by JSON pointer.
+pub type OpenPlaces = HashMap<String, Open>;
+
+/// Finds everything that `input` violates whatever is put into its open places.
+pub(super) fn find(validator: &Validator, input: &Value, open: &OpenPlaces) -> Vec<Violation> {
+    let mut found = Violations { list: Vec::new(), open };
+    for error in validator.iter_errors(input) {
+        found.describe(&error);
+    }
+    found.list
+}
+
+struct Violations<'o> {
+    list: Vec<Violation>,
+    open: &'o OpenPlaces,
+}
+
+impl Violations<'_> {
+    fn describe(&mut self, error: &ValidationError<'_>) {
+        if self.may_vanish(error) {
+            return;
+        }
+        match error.kind() {
+            ValidationErrorKind::AnyOf { context }
+            | ValidationErrorKind::OneOfNotValid { context }
+            | ValidationErrorKind::OneOfMultipleValid { context } => {
+                match self.nearest_branch(context) {
+                    Some(branch) => branch.iter().for_each(|inner| self.describe(inner)),
+                    None => {
+                        let text = "matches none of the forms allowed".to_owned();
+                        self.push(error, Violated::Unfit(text));
+                    }
+                }
+            }
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default().to_owned();
+                self.push(error, Violated::Missing(name));
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                for name in unexpected {
+                    self.push(error, Violated::Unknown(name.clone()));
+                }
+            }
+            kind => {
+                let (wanted, found) = (expected(error, kind), shown_value(error.instance()));
+                self.push(error, Violated::Unfit(format!("expected {wanted}, found {found}")));
+            }
+        }
+    }
+
+    fn push(&mut self, error: &ValidationError<'_>, what: Violated) {
+        let pointer = error.instance_path().as_str().to_owned();
+        self.list.push(Violation { pointer, what });
+    }
+
+    /// Returns whether the violation may be gone once the open places are filled.
+    fn may_vanish(&self, error: &ValidationError<'_>) -> bool {
+        if self.open.is_empty() {
+            return false;
+        }
+        let pointer = error.instance_path().as_str();
+        match (error.kind(), self.open.get(pointer)) {
+            (_, Some(Open::ForAnything)) => true,
+            // A text stays a text, but which one is not known.
+            (ValidationErrorKind::Type { .. }, Some(Open::ForText)) => false,
+            (_, Some(Open::ForText)) => true,
+            (
+                ValidationErrorKind::AnyOf { context }
+                | ValidationErrorKind::OneOfNotValid { context }
+                | ValidationErrorKind::OneOfMultipleValid { context },
+                None,
+            ) => context.iter().any(|branch| branch.iter().all(|inner| self.may_vanish(inner))),
+            // What these ask for does not depend on the values inside. Equal texts become equal values.
+            (
+                ValidationErrorKind::Required { .. }
+                | ValidationErrorKind::AdditionalProperties { .. }
+                | ValidationErrorKind::UnevaluatedProperties { .. }
+                | ValidationErrorKind::Type { .. }
+                | ValidationErrorKind::MinItems { .. }
+                | ValidationErrorKind::MaxItems { .. }
+                | ValidationErrorKind::MinProperties { .. }
+                | ValidationErrorKind::MaxProperties { .. }
+                | ValidationErrorKind::PropertyNames { .. }
+                | ValidationErrorKind::UniqueItems,
+                None,
+            ) => false,
+            (_, None) => self.any_beneath(pointer),
+        }
+    }
+
+    fn any_beneath(&self, pointer: &str) -> bool {
+        let is_beneath =
+            |other: &String| other.strip_prefix(pointer).is_some_and(|rest| rest.starts_with('/'));
+        self.open.keys().any(is_beneath)
+    }
+
+    /// Picks the alternative that the input most likely meant: one whose constants all match, then the one with the
+    /// fewest violations. «Matches none of them» would tell a model nothing.
+    fn nearest_branch<'a>(
+        &self,
+        context: &'a [Vec<ValidationError<'static>>],
+    ) -> Option<&'a Vec<ValidationError<'static>>> {
+        let misses_constant = |branch: &Vec<ValidationError<'_>>| {
+            let is_constant = |error: &ValidationError<'_>| {
+                matches!(error.kind(), ValidationErrorKind::Constant { .. })
+            };
+            branch.iter().any(|error| is_constant(error) && !self.may_vanish(error))
+        };
+        context
+            .iter()
+            .filter(|branch| !branch.is_empty())
+            .min_by_key(|branch| (misses_constant(branch), branch.len()))
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            Violated::Missing(name) => {
+                write!(f, "{}: required, but missing", place(&self.pointer, name))
+            }
+            Violated::Unknown(name) => {
+                write!(f, "{}: no such parameter", place(&self.pointer, name))
+            }
+            Violated::Unfit(text) => write!(f, "{}: {text}", place(&self.pointer, "")),
+        }
+    }
+}
+
+/// Writes a JSON pointer and a further name as `a.b[0].c`, or `input` for the whole.
+fn place(pointer: &str, rest: &str) -> String {
+    let mut text = String::new();
+    let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
+    for name in names.chain((!rest.is_empty()).then(|| rest.to_owned())) {
+        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.push_str(&format!("[{name}]"));
+        } else {
+            let dot = if text.is_empty() { "" } else { "." };
+            text.push_str(&format!("{dot}{}", shortened(&name)));
+        }
+    }
+    if text.is_empty() { "input".to_owned() } else { text }
+}
+
+fn expected(error: &ValidationError<'_>, kind: &ValidationErrorKind) -> String {
+    match kind {
+        ValidationErrorKind::Type { kind: TypeKind::Single(name) } => name.to_string(),
+        ValidationErrorKind::Type { kind: TypeKind::Multiple(names) } => {
+            names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" or ")
+        }
+        ValidationErrorKind::Enum { options } => format!("one of {options}"),
+        ValidationErrorKind::Constant { expected_value } => expected_value.to_string(),
+        ValidationErrorKind::Minimum { limit } => format!("at least {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
+        ValidationErrorKind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        ValidationErrorKind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        ValidationErrorKind::MinLength { limit } => format!("at least {limit} characters"),
+        ValidationErrorKind::MaxLength { limit } => format!("at most {limit} characters"),
+        ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
+        ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
+        ValidationErrorKind::Pattern { pattern } => format!("text that matches {pattern}"),
+        ValidationErrorKind::Format { format } => format!("a valid {format}"),
+        // The rest is rare in tool schemas; the library's own words do, without the value that they repeat.
+        _ => format!("a value where {}", shortened(&error.masked_with("it").to_string())),
+    }
+}
+
+/// Writes a value for a message: shortened, and what is long only by its size.
+pub fn shown_value(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.chars().count() > FOUND_CHARS_MAX => {
+            format!("text of {} characters", text.chars().count())
+        }
+        Value::Array(items) => format!("an array of {} items", items.len()),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            shortened(&value.to_string())
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(FOUND_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Programs that outlive a call, as a call starts them: in a process tree of their own, under the confinement that the
+//! call's grant allows, and spoken to over a channel. They belong to whoever holds them, and end when they are dropped, or
+//! with the runtime. What a program does with what it was granted after its call is over is not told apart here from what
+//! it did before.
+
+mod lines;
+mod living;
+mod printed;
+mod read_only;
+mod running;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft_contract::{
+    BoxFuture, ErrorCode, FileKind, FilePath, Resident, ResidentRequest, Residents, ToolError,
+    ToolId, Writable,
+};
+use haft_policy::{
+    Canonical, Decision, Grant, Ground, HostScope, PathSubject, Reach, Remedy, judge,
+};
+use haft_sandbox::{Command, Network};
+use rustix::fs::{Mode, mkdirat};
+use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::lines::LINES_KEPT_BYTES_MAX;
+pub(crate) use self::living::Living;
+pub(crate) use self::printed::{PRINTED_HEAD_BYTES_MAX, PRINTED_READS_MAX};
+pub use self::read_only::ReadOnlyResidents;
+use self::running::Running;
+use crate::roots::path_error;
+use crate::runtime::RuntimeParts;
+use crate::sandbox::Sandbox;
+use crate::session::SessionState;
+use crate::shell::{Bounds, Started, start, working_directory};
+
+/// The permission bits of a directory that is made for a program, before the umask.
+const DIRECTORY_MODE: u32 = 0o777;
+
+/// Starts the programs of one call that outlive it.
+pub(crate) struct CallResidents {
+    pub(crate) session: Arc<SessionState>,
+    pub(crate) tool: ToolId,
+    pub(crate) grant: Arc<Grant>,
+    /// The hosts that the programs may reach.
+    pub(crate) hosts: Arc<HostScope>,
+    /// The places that the call declared it would change, and that were judged; nothing else is changed.
+    pub(crate) changes_beneath: Vec<PathBuf>,
+    /// Cancelled when the call is to stop; from then on nothing is started.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Residents for CallResidents {
+    fn start(
+        &self,
+        request: ResidentRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
+        Box::pin(async move {
+            let running = self.start_running(request).await?;
+            Ok(Box::new(running) as Box<dyn Resident>)
+        })
+    }
+}
+
+impl CallResidents {
+    fn parts(&self) -> &RuntimeParts {
+        &self.session.shared.parts
+    }
+
+    async fn start_running(&self, request: ResidentRequest) -> Result<Running, ToolError> {
+        if self.stop.is_cancelled() {
+            let message = "the call was told to stop, so no program was started";
+            return Err(ToolError::new(ErrorCode::ProcessAborted, message));
+        }
+        let parts = self.parts();
+        let directory = working_directory(&self.session.territory, request.cwd.as_deref())?;
+        let writable = self.writable(&request.writable)?;
+        let readable = self.readable(&request.readable, &writable)?;
+        let mut command = Command::new(request.program, directory.handle)
+            .args(request.args)
+            .channel(channel(request.channel));
+        command.env = self.environment(request.env);
+        let bounds = Bounds {
+            writable,
+            readable,
+            // The ordinary network is for commands, which are judged as such; this was judged by its hosts.
+            network: if self.hosts.is_empty() { Network::Loopback } else { Network::Proxied },
+            hosts: Arc::clone(&self.hosts),
+            memory_bytes: request.memory_bytes,
+        };
+        let memory_bytes = bounds.memory_bytes(&parts.sandbox);
+        let started: Started = start(&parts.launcher, &parts.sandbox, command, bounds).await?;
+        Running::new(started, memory_bytes, &self.session.shared.living)
+    }
+
+    /// Returns the configured environment and what the program wants beside it. Keys of a call are not among it, since the
+    /// program belongs to none.
+    fn environment(&self, own: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        self.parts().environment.iter().cloned().chain(own).collect()
+    }
+
+    /// Returns what the program reads beyond what every command does: the roots, and what it asks for.
+    fn readable(&self, asked: &[PathBuf], writable: &[PathBuf]) -> Result<Vec<PathBuf>, ToolError> {
+        let mut readable = self.parts().roots.paths();
+        for path in asked {
+            readable.push(seen(&self.parts().sandbox, path)?);
+        }
+        // What can be changed is read as well, and what is named twice would be kept from being changed.
+        readable.retain(|path| !writable.iter().any(|around| path.starts_with(around)));
+        Ok(readable)
+    }
+
+    /// Returns the directories that the program can change, each judged with all that is beneath it: what the program does
+    /// there is judged by nobody again.
+    fn writable(&self, asked: &Writable) -> Result<Vec<PathBuf>, ToolError> {
+        match asked {
+            Writable::Nothing => Ok(Vec::new()),
+            Writable::Roots => self.writable_roots(),
+            Writable::Beneath(paths) => paths.iter().map(|path| self.writable_at(path)).collect(),
+        }
+    }
+
+    fn writable_roots(&self) -> Result<Vec<PathBuf>, ToolError> {
+        let roots = self.parts().roots.paths();
+        let declared: Vec<PathBuf> =
+            roots.into_iter().filter(|root| self.changes_beneath.contains(root)).collect();
+        if declared.is_empty() {
+            let message = "the program is to change the roots, and the call did not declare that it changes any";
+            return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+        }
+        for root in &declared {
+            self.check_change(&PathSubject::beneath(root, Path::new("")))?;
+        }
+        Ok(declared)
+    }
+
+    fn writable_at(&self, path: &str) -> Result<PathBuf, ToolError> {
+        let (place, kind) = self.session.territory.resolve(path)?;
+        let Some(subject) = self.session.territory.subject(&place) else {
+            let message = format!(
+                "{path:?} is outside the workspace: a program changes directories within it"
+            );
+            return Err(ToolError::new(ErrorCode::PathEscape, message));
+        };
+        let spellings = self.session.territory.spellings(path);
+        spellings.iter().try_for_each(|spelling| self.parts().sandbox.check_write(spelling))?;
+        self.check_change(&subject)?;
+        match kind {
+            Some(FileKind::Directory) => {}
+            None => self.make_directory(path, &place)?,
+            Some(other) => {
+                let message = format!(
+                    "{path:?} is {}, not a directory: a program can be confined to whole directories only",
+                    other.with_article()
+                );
+                return Err(ToolError::new(ErrorCode::PathInvalid, message));
+            }
+        }
+        Ok(subject.absolute)
+    }
+
+    /// Refuses a directory that the call was not granted as a whole. The call was judged by the directory itself; here it
+    /// matters as well what requirements and rules say of what is in it.
+    fn check_change(&self, subject: &PathSubject) -> Result<(), ToolError> {
+        self.parts().sandbox.check_write(subject)?;
+        let is_declared =
+            self.changes_beneath.iter().any(|place| subject.absolute.starts_with(place));
+        let whole = subject.clone().reaching(Reach::Tree);
+        let why = if !is_declared {
+            "the call did not declare that it changes it".to_owned()
+        } else if !self.grant.permits_write(&whole) {
+            "requirements or rules keep it, or some of it, from the call".to_owned()
+        } else if let Some(held) = self.held_within(subject, whole) {
+            held.explain()
+        } else {
+            return Ok(());
+        };
+        let message = format!("changing all of {:?} was not granted: {why}", subject.to_string());
+        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
+    }
+
+    /// Returns what rules say of all of a directory if that is less than what they say of it alone, which is what they were
+    /// asked before.
+    fn held_within(&self, place: &PathSubject, whole: PathSubject) -> Option<Decision> {
+        let rules = self.session.rules();
+        let judged = |path| judge(&self.tool, Some(&Canonical::Write { path }), &rules);
+        let (place, whole) = (judged(place.clone()), judged(whole));
+        let is_less = whole.action > place.action || is_held(&whole) && !is_held(&place);
+        is_less.then_some(whole)
+    }
+
+    /// Makes a directory in one that exists.
+    fn make_directory(&self, path: &str, place: &FilePath) -> Result<(), ToolError> {
+        let failed = |why: &dyn std::fmt::Display| {
+            let message = format!("the directory {path:?} could not be made: {why}");
+            ToolError::new(ErrorCode::PathInvalid, message)
+        };
+        let (Some(parent), Some(name)) = (place.relative().parent(), place.relative().file_name())
+        else {
+            return Err(failed(&"it has no name"));
+        };
+        let root = self.session.territory.root(place)?;
+        let parent = root.open_dir(parent).map_err(|err| path_error(path, &err))?;
+        match mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(failed(&errno)),
+        }
+    }
+}
+
+/// Returns the place of what a program asks to read, unless nobody reads it.
+fn seen(sandbox: &Sandbox, path: &Path) -> Result<PathBuf, ToolError> {
+    // What is not there is left out where it would be granted.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    sandbox.check_read(&PathSubject::outside(path.clone()))?;
+    Ok(path)
+}
+
+/// Returns whether a rule about something else keeps an access from being allowed.
+fn is_held(decision: &Decision) -> bool {
+    matches!(decision.because.ground, Ground::MayReach(_))
+        || matches!(decision.remedy, Some(Remedy::Change(_)))
+}
+
+fn channel(channel: haft_contract::Channel) -> haft_sandbox::Channel {
+    match channel {
+        haft_contract::Channel::Descriptor => haft_sandbox::Channel::Descriptor,
+        haft_contract::Channel::Stdio => haft_sandbox::Channel::Stdio,
+    }
+}
+
+// The contract names the number without knowing the sandbox.
+const _: () = assert!(haft_contract::CHANNEL_DESCRIPTOR == haft_sandbox::CHANNEL_DESCRIPTOR);

@@ -1,0 +1,138 @@
+//! Lines out of bytes that come as they come. What has come is kept here and not in whoever waits, so that waiting can be
+//! given up at any time.
+
+use haft_contract::Received;
+
+/// Memory that is kept for the next line after a long one, in bytes.
+pub(crate) const LINES_KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// One read of a channel, in bytes.
+const CHANNEL_READ_BYTES: usize = 16 * 1024;
+
+/// What has come and was not taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// Where the next line begins.
+    start: usize,
+    /// How much of it was looked through for its end.
+    searched: usize,
+}
+
+impl Lines {
+    /// Moves the next line to the end of `into`, without its line feed; nothing as long as it is neither whole nor too long.
+    pub(super) fn take(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> Option<Received> {
+        let unread = self.bytes.get(self.start..).unwrap_or_default();
+        let unsearched = unread.get(self.searched..).unwrap_or_default();
+        let found = unsearched.iter().position(|byte| *byte == b'\n');
+        self.searched += found.unwrap_or(unsearched.len());
+        if self.searched > bytes_max {
+            return Some(Received::TooLong);
+        }
+        found?;
+        into.extend_from_slice(unread.get(..self.searched).unwrap_or_default());
+        self.start += self.searched + 1;
+        self.searched = 0;
+        Some(Received::Line)
+    }
+
+    /// Returns where the next bytes are to be added, with room for some.
+    pub(super) fn room(&mut self) -> &mut Vec<u8> {
+        self.bytes.drain(..self.start.min(self.bytes.len()));
+        self.start = 0;
+        if self.bytes.is_empty() && self.bytes.capacity() > LINES_KEPT_BYTES_MAX {
+            self.bytes = Vec::new();
+        }
+        self.bytes.reserve(CHANNEL_READ_BYTES);
+        &mut self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Writes what is taken after each piece: lines in quotes, `+` for one that is too long, `-` for none.
+    fn taken(pieces: &[&str], bytes_max: usize) -> String {
+        let mut lines = Lines::default();
+        let mut shown = String::new();
+        for piece in pieces {
+            lines.room().extend_from_slice(piece.as_bytes());
+            loop {
+                let mut line = Vec::new();
+                match lines.take(&mut line, bytes_max) {
+                    Some(Received::Line) => {
+                        shown.push_str(&format!("{:?} ", String::from_utf8(line).unwrap()));
+                    }
+                    Some(Received::TooLong) => {
+                        shown.push_str("+ ");
+                        break;
+                    }
+                    Some(Received::Closed) | None => {
+                        shown.push_str("- ");
+                        break;
+                    }
+                }
+            }
+        }
+        shown
+    }
+
+    #[test]
+    fn lines_come_in_pieces() {
+        let check = |pieces: &[&str], bytes_max: usize, expect: &str| {
+            assert_eq!(taken(pieces, bytes_max).trim_end(), expect, "{pieces:?} at {bytes_max}");
+        };
+        check(&[""], 9, "-");
+        check(&["a\n"], 9, "\"a\" -");
+        check(&["a", "b\nc\n\nd", "e", "\n"], 9, "- \"ab\" \"c\" \"\" - - \"de\" -");
+        check(&["abc\n"], 3, "\"abc\" -");
+        check(&["abc", "\n"], 3, "- \"abc\" -");
+        check(&["abcd\n"], 3, "+");
+        check(&["abcd"], 3, "+");
+        check(&["a\nabcd", "\nb\n"], 3, "\"a\" + +");
+        check(&["\n"], 0, "\"\" -");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_can_be_taken_with_a_higher_bound() {
+        let mut lines = Lines::default();
+        let mut line = b"> ".to_vec();
+        lines.room().extend_from_slice(b"abcd\ne\n");
+        assert_eq!(lines.take(&mut line, 3), Some(Received::TooLong));
+        assert_eq!(line, b"> ");
+        assert_eq!(lines.take(&mut line, 4), Some(Received::Line));
+        assert_eq!(line, b"> abcd");
+    }
+
+    #[test]
+    fn a_long_line_does_not_keep_its_memory() {
+        let mut lines = Lines::default();
+        let long = vec![b'x'; 4 * LINES_KEPT_BYTES_MAX];
+        lines.room().extend_from_slice(&long);
+        lines.room().push(b'\n');
+        assert_eq!(lines.take(&mut Vec::new(), long.len()), Some(Received::Line));
+        assert!(lines.room().capacity() <= LINES_KEPT_BYTES_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_the_pieces(
+            text in "[a-c\n]{0,60}",
+            cuts in proptest::collection::vec(0_usize..60, 0..6),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= text.len()).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&str> =
+                cuts.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
+            let shown = taken(&pieces, 100).replace("- ", "");
+            let mut whole: Vec<String> =
+                text.split('\n').map(|line| format!("{line:?} ")).collect();
+            whole.pop();
+            prop_assert_eq!(shown, whole.concat());
+        }
+    }
+}
