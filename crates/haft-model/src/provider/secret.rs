@@ -1,0 +1,105 @@
+//! A key: it can be sent, and taken out of text. It cannot be printed.
+
+use std::fmt;
+
+use reqwest::header::HeaderValue;
+
+use crate::limits::{KEY_BYTES_MAX, KEY_PART_BYTES_MIN};
+
+/// What stands in a text where a key was.
+const REDACTED: &str = "[key]";
+
+#[derive(Clone)]
+pub(super) struct Secret(String);
+
+impl Secret {
+    /// Takes a key that was found in `variable`.
+    pub(super) fn new(key: &str, variable: &str) -> Result<Self, String> {
+        let key = key.trim();
+        if key.is_empty() {
+            return Err(format!("{variable} is empty: set it to the key"));
+        }
+        if key.len() > KEY_BYTES_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "what {variable} holds is no key: expected at most {KEY_BYTES_MAX} letters, digits and marks without spaces"
+            ));
+        }
+        Ok(Self(key.to_owned()))
+    }
+
+    /// Returns the key as a header that no log shows.
+    pub(super) fn header(&self, before: &str) -> Result<HeaderValue, String> {
+        let mut value = HeaderValue::try_from(format!("{before}{}", self.0))
+            .map_err(|_| "the key cannot be sent as a header".to_owned())?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    /// Takes the key and every longer part of it out of `text`.
+    pub(super) fn redact(&self, text: &str) -> String {
+        let part_bytes = self.0.len().min(KEY_PART_BYTES_MIN);
+        let mut clean = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let length = self.part_at(rest, part_bytes);
+            let (taken, kept) = match length {
+                0 => (first.len_utf8(), rest.get(..first.len_utf8()).unwrap_or_default()),
+                length => (length, REDACTED),
+            };
+            clean.push_str(kept);
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+        clean
+    }
+
+    /// Returns how many bytes at the start of `text` are a part of the key, or 0 if that is too few to matter.
+    fn part_at(&self, text: &str, part_bytes: usize) -> usize {
+        let is_part = |length: usize| text.get(..length).is_some_and(|part| self.0.contains(part));
+        if !is_part(part_bytes) {
+            return 0;
+        }
+        (part_bytes..=self.0.len()).take_while(|length| is_part(*length)).last().unwrap_or(0)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-0123456789abcdefghij";
+
+    fn check(text: &str, expect: &str) {
+        assert_eq!(Secret::new(KEY, "KEY").unwrap().redact(text), expect);
+    }
+
+    #[test]
+    fn keys_and_parts_of_them_are_taken_out() {
+        check("nothing here", "nothing here");
+        check(&format!("bad key {KEY}!"), "bad key [key]!");
+        check(&format!("{KEY}{KEY}"), "[key][key]");
+        check("sk-01234567…ghij and é", "[key]…ghij and é");
+        check("…89abcdefghij", "…[key]");
+        check("sk-0123", "sk-0123");
+        assert_eq!(Secret::new("abc", "KEY").unwrap().redact("xabcx"), "x[key]x");
+    }
+
+    #[test]
+    fn keys_are_not_printed_and_not_quoted() {
+        let secret = Secret::new(KEY, "KEY").unwrap();
+        let header = secret.header("Bearer ").unwrap();
+        assert!(!format!("{secret:?} {header:?}").contains("0123"));
+        for wrong in ["", "  ", "two words", "line\nbreak", "é"] {
+            let message = Secret::new(wrong, "MY_KEY").unwrap_err();
+            assert!(message.contains("MY_KEY"), "{message}");
+            assert!(wrong.trim().is_empty() || !message.contains(wrong), "{message}");
+        }
+        assert!(Secret::new(&"k".repeat(KEY_BYTES_MAX), "KEY").is_ok());
+        assert!(Secret::new(&"k".repeat(KEY_BYTES_MAX + 1), "KEY").is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! A request in the client library's words.
+
+use std::time::Duration;
+
+use genai::adapter::AdapterKind;
+use genai::chat::{
+    ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort, Tool,
+    ToolCall as WireCall, ToolResponse,
+};
+use serde_json::{Value, json};
+
+use crate::{Arguments, Message, Request, ToolCall};
+
+pub(super) fn request(request: &Request) -> ChatRequest {
+    let messages = request.messages.iter().map(message).collect();
+    let mut chat = ChatRequest::new(messages);
+    chat.system.clone_from(&request.system);
+    if !request.tools.is_empty() {
+        let offers = request.tools.iter().map(|offer| {
+            Tool::new(offer.name.clone())
+                .with_description(offer.description.clone())
+                .with_schema(offer.parameters.clone())
+        });
+        chat = chat.with_tools(offers);
+    }
+    chat
+}
+
+/// The library is asked for usage, and for nothing else that it would collect: it makes room for tool calls by an index that
+/// the provider sends, however large.
+pub(super) fn options(request: &Request, adapter: AdapterKind, idle: Duration) -> ChatOptions {
+    let mut options = ChatOptions::default()
+        .with_capture_usage(true)
+        .with_stream_header_timeout(idle)
+        .with_stream_read_timeout(idle)
+        .with_stop_sequences(request.stop.clone());
+    options.max_tokens = request.max_output_tokens;
+    options.temperature = request.temperature;
+    if adapter == AdapterKind::OpenAI {
+        // Without an effort, the library takes one off the end of names such as `my-model-high`. A budget has no
+        // counterpart on this wire and is left out there.
+        options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
+    }
+    options
+}
+
+fn message(message: &Message) -> ChatMessage {
+    match message {
+        Message::User(text) => ChatMessage::user(text.clone()),
+        Message::Assistant { text, tool_calls } => {
+            let text = (!text.is_empty()).then(|| ContentPart::Text(text.clone()));
+            let calls = tool_calls.iter().map(|call| ContentPart::ToolCall(wire_call(call)));
+            ChatMessage::assistant(MessageContent::from_parts(
+                text.into_iter().chain(calls).collect::<Vec<_>>(),
+            ))
+        }
+        Message::ToolResult { call_id, name, text } => {
+            let response = ToolResponse::new(call_id.clone(), text.clone());
+            ChatMessage::tool(MessageContent::from(response.with_fn_name(name.clone())))
+        }
+    }
+}
+
+/// Wires take objects only, so that arguments which are none go back as what they were, inside of one.
+fn wire_call(call: &ToolCall) -> WireCall {
+    let fn_arguments: Value = match &call.arguments {
+        Arguments::Object(value) => value.clone(),
+        Arguments::Malformed { text, .. } => json!({ "malformed": text }),
+    };
+    WireCall {
+        call_id: call.id.clone(),
+        fn_name: call.name.clone(),
+        fn_arguments,
+        thought_signatures: (!call.signatures.is_empty()).then(|| call.signatures.clone()),
+    }
+}

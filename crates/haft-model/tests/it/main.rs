@@ -1,0 +1,10 @@
+//! The provider client against servers on this machine that speak the providers' wires, well and badly.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+mod faults;
+mod keys;
+mod server;
+mod wires;

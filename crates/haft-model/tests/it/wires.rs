@@ -1,0 +1,235 @@
+//! What each wire carries in both directions.
+
+use expect_test::{Expect, expect};
+use haft_contract::canonical_json;
+use haft_model::{Answer, Arguments, Message, Request, Stop, ToolCall, ToolOffer, Usage};
+use serde_json::{Value, json};
+
+use crate::server::{KEY, Reply, Server, whole};
+
+fn conversation() -> Request {
+    let call = ToolCall {
+        id: "c1".to_owned(),
+        name: "read".to_owned(),
+        arguments: Arguments::parse("{\"path\":\"a.txt\"}"),
+        signatures: Vec::new(),
+    };
+    Request {
+        system: Some("be brief".to_owned()),
+        messages: vec![
+            Message::User("what is in it?".to_owned()),
+            Message::Assistant { text: "I look".to_owned(), tool_calls: vec![call] },
+            Message::ToolResult {
+                call_id: "c1".to_owned(),
+                name: "read".to_owned(),
+                text: "forty-two".to_owned(),
+            },
+        ],
+        tools: vec![ToolOffer {
+            name: "read".to_owned(),
+            description: "Read a file".to_owned(),
+            parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        }],
+        max_output_tokens: Some(100),
+        temperature: Some(0.0),
+        stop: vec!["END".to_owned()],
+        ..Request::default()
+    }
+}
+
+/// Sends the conversation and compares the answer and what was asked.
+async fn check(
+    model: &str,
+    reply: Reply,
+    expected: Answer,
+    path_and_key: (&str, &str),
+    body: Expect,
+) {
+    let server = Server::start([reply]).await;
+    let answer = whole(&server.provider(model), conversation()).await;
+    assert_eq!(answer, Ok(expected));
+    let [(head, asked)] = &server.asked()[..] else { panic!("asked once") };
+    let (path, key) = path_and_key;
+    assert!(head.starts_with(&format!("POST {path} HTTP/1.1")), "{head}");
+    assert!(head.to_lowercase().contains(&format!("{key}{KEY}").to_lowercase()), "{head}");
+    assert!(!head.to_lowercase().contains("accept-encoding"), "{head}");
+    body.assert_eq(&canonical_json(asked));
+}
+
+fn read_call(id: &str, signatures: &[&str]) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        arguments: Arguments::Object(json!({"path": "b"})),
+        signatures: signatures.iter().map(|one| (*one).to_owned()).collect(),
+    }
+}
+
+#[tokio::test]
+async fn openai() {
+    let reply = Reply::data(&[
+        r#"{"choices":[{"delta":{"role":"assistant","content":"Hel"}}]}"#,
+        r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#,
+        r#"{"choices":[{"delta":{"content":"lo"}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_x","function":{"name":"read","arguments":""}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\""}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":\"b\"}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}"#,
+        "[DONE]",
+    ]);
+    let usage = Usage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
+    let tool_calls = vec![read_call("call_x", &[])];
+    let expected = Answer { text: "Hello".into(), tool_calls, stop: Stop::ToolCalls, usage };
+    let place = ("/chat/completions", "authorization: Bearer ");
+    check("openai/gpt-high", reply, expected, place, expect![[r#"{"max_tokens":100,"messages":[{"content":"be brief","role":"system"},{"content":"what is in it?","role":"user"},{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\":\"a.txt\"}","name":"read"},"id":"c1","type":"function"}]},{"content":"forty-two","role":"tool","tool_call_id":"c1"}],"model":"gpt-high","stop":["END"],"stream":true,"stream_options":{"include_usage":true},"temperature":0.0,"tools":[{"function":{"description":"Read a file","name":"read","parameters":{"properties":{"path":{"type":"string"}},"type":"object"},"strict":false},"type":"function"}]}"#]]).await;
+}
+
+#[tokio::test]
+async fn anthropic() {
+    let reply = Reply::events(&[
+        (
+            "message_start",
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1,"cache_creation_input_tokens":5,"cache_read_input_tokens":2}}}"#,
+        ),
+        ("ping", r#"{"type":"ping"}"#),
+        ("content_block_start", r#"{"index":0,"content_block":{"type":"text","text":""}}"#),
+        ("content_block_delta", r#"{"index":0,"delta":{"type":"text_delta","text":"Hello"}}"#),
+        ("content_block_stop", r#"{"index":0}"#),
+        (
+            "content_block_start",
+            r#"{"index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"read","input":{}}}"#,
+        ),
+        (
+            "content_block_delta",
+            r#"{"index":1,"delta":{"type":"input_json_delta","partial_json":"{\"path\""}}"#,
+        ),
+        (
+            "content_block_delta",
+            r#"{"index":1,"delta":{"type":"input_json_delta","partial_json":":\"b\"}"}}"#,
+        ),
+        ("content_block_stop", r#"{"index":1}"#),
+        ("message_delta", r#"{"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}"#),
+        ("message_stop", r#"{"type":"message_stop"}"#),
+    ]);
+    let usage = Usage { input: 3, output: 9, reasoning: 0, cache_read: 2, cache_write: 5 };
+    let tool_calls = vec![read_call("toolu_1", &[])];
+    let expected = Answer { text: "Hello".into(), tool_calls, stop: Stop::ToolCalls, usage };
+    check("anthropic/claude-x", reply, expected, ("/messages", "x-api-key: "), expect![[r#"{"max_tokens":100,"messages":[{"content":"what is in it?","role":"user"},{"content":[{"text":"I look","type":"text"},{"id":"c1","input":{"path":"a.txt"},"name":"read","type":"tool_use"}],"role":"assistant"},{"content":[{"content":"forty-two","tool_use_id":"c1","type":"tool_result"}],"role":"user"}],"model":"claude-x","stop_sequences":["END"],"stream":true,"system":"be brief","temperature":0.0,"tools":[{"description":"Read a file","input_schema":{"properties":{"path":{"type":"string"}},"type":"object"},"name":"read"}]}"#]])
+        .await;
+}
+
+#[tokio::test]
+async fn gemini() {
+    let reply = Reply::data(&[
+        r#"{"candidates":[{"content":{"parts":[{"text":"Hel"}]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"lo"},{"functionCall":{"name":"read","args":{"path":"b"}},"thoughtSignature":"sig"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,"candidatesTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":17}}"#,
+    ]);
+    let server = Server::start([reply]).await;
+    let answer = whole(&server.provider("gemini/gem-1"), conversation()).await.unwrap();
+    let usage = Usage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
+    assert_eq!(
+        (answer.text.as_str(), answer.stop, answer.usage),
+        ("Hello", Stop::ToolCalls, usage)
+    );
+    let [call] = &answer.tool_calls[..] else { panic!("one call: {:?}", answer.tool_calls) };
+    assert_eq!(call, &read_call(&call.id, &["sig"]));
+    let [(head, asked)] = &server.asked()[..] else { panic!("asked once") };
+    assert!(
+        head.starts_with("POST /models/gem-1:streamGenerateContent?alt=sse HTTP/1.1"),
+        "{head}"
+    );
+    assert!(head.contains(&format!("x-goog-api-key: {KEY}")), "{head}");
+    expect![[r#"{"contents":[{"parts":[{"text":"what is in it?"}],"role":"user"},{"parts":[{"text":"I look"},{"functionCall":{"args":{"path":"a.txt"},"id":"c1","name":"read"}}],"role":"model"},{"parts":[{"functionResponse":{"id":"c1","name":"read","response":{"content":"forty-two","name":"read"}}}],"role":"user"}],"generationConfig":{"maxOutputTokens":100,"stopSequences":["END"],"temperature":0.0},"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"functionDeclarations":[{"description":"Read a file","name":"read","parametersJsonSchema":{"properties":{"path":{"type":"string"}},"type":"object"}}]}]}"#]].assert_eq(&canonical_json(asked));
+
+    // What Gemini wants back with a call goes back with it.
+    let again = Reply::data(&[
+        r#"{"candidates":[{"content":{"parts":[{"text":"ok"}]},"finishReason":"STOP"}]}"#,
+    ]);
+    let server = Server::start([again]).await;
+    let mut request = Request::of_user("go on");
+    let tool_calls = vec![read_call("r", &["sig"])];
+    request.messages.push(Message::Assistant { text: String::new(), tool_calls });
+    let result = ("r".to_owned(), "read".to_owned(), "b".to_owned());
+    let (call_id, name, text) = result;
+    request.messages.push(Message::ToolResult { call_id, name, text });
+    whole(&server.provider("gemini/gem-1"), request).await.unwrap();
+    let sent = canonical_json(&server.asked()[0].1);
+    assert!(sent.contains(r#""thoughtSignature":"sig""#), "{sent}");
+}
+
+#[tokio::test]
+async fn ollama() {
+    let lines = [
+        json!({"message": {"role": "assistant", "thinking": "hm"}, "done": false}),
+        json!({"message": {"content": "Hel"}, "done": false}),
+        json!({"message": {"content": "lo"}, "done": false}),
+        json!({"message": {"content": "", "tool_calls": [{"id": "c9", "function": {"name": "read", "arguments": {"path": "b"}}}]}, "done": false}),
+        json!({"message": {"content": ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 5}),
+    ];
+    let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let usage = Usage { input: 10, output: 5, ..Usage::default() };
+    let tool_calls = vec![read_call("c9", &[])];
+    let expected = Answer { text: "Hello".into(), tool_calls, stop: Stop::ToolCalls, usage };
+    let reply = Reply::new(200, "application/x-ndjson", &body);
+    let place = ("/api/chat", "authorization: Bearer ");
+    check("ollama/qwen3:8b", reply, expected, place, expect![[r#"{"messages":[{"content":"be brief","role":"system"},{"content":"what is in it?","role":"user"},{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":{"path":"a.txt"},"name":"read"}}]},{"content":"forty-two","role":"tool"}],"model":"qwen3:8b","options":{"num_predict":100,"stop":["END"],"temperature":0.0},"stream":true,"tools":[{"function":{"description":"Read a file","name":"read","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}},"type":"function"}]}"#]]).await;
+}
+
+#[tokio::test]
+async fn a_server_without_a_key_is_asked_without_one() {
+    let reply = Reply::data(&[
+        r#"{"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
+    let server = Server::start([reply]).await;
+    let settings = haft_model::Settings {
+        model: "openai/local".to_owned(),
+        base_url: Some(server.url.clone()),
+        ..haft_model::Settings::default()
+    };
+    let lookup = |name: &str| -> Option<String> { panic!("{name} was looked up") };
+    let model = haft_model::Provider::open(&settings, &lookup).unwrap();
+    let answer = whole(&model, Request::of_user("hi")).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.stop), ("ok", Stop::Done));
+    let [(head, body)] = &server.asked()[..] else { panic!("asked once") };
+    assert!(!head.to_lowercase().contains("authorization"), "{head}");
+    assert_eq!(body["model"], Value::from("local"));
+}
+
+#[tokio::test]
+async fn malformed_arguments_are_data() {
+    let reply = Reply::data(&[
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"read","arguments":"{\"path\": oops"}}]},"finish_reason":"tool_calls"}]}"#,
+        "[DONE]",
+    ]);
+    let server = Server::start([reply]).await;
+    let answer = whole(&server.provider("openai/m"), Request::of_user("hi")).await.unwrap();
+    let [call] = &answer.tool_calls[..] else { panic!("one call") };
+    let Arguments::Malformed { text, problem } = &call.arguments else { panic!("{call:?}") };
+    assert_eq!(text, "{\"path\": oops");
+    assert!(problem.starts_with("expected a JSON object"), "{problem}");
+}
+
+#[tokio::test]
+async fn an_index_from_the_provider_takes_no_room() {
+    let reply = Reply::data(&[
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":4294967295,"id":"x","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#,
+        "[DONE]",
+    ]);
+    let server = Server::start([reply]).await;
+    let answer = whole(&server.provider("openai/m"), Request::of_user("hi")).await.unwrap();
+    assert_eq!(answer.tool_calls.len(), 1);
+}
+
+#[tokio::test]
+async fn why_an_answer_ended_is_told() {
+    for (reason, stop) in
+        [("stop", Stop::Done), ("length", Stop::Length), ("acme", Stop::Other("acme".to_owned()))]
+    {
+        let chunk = json!({"choices": [{"delta": {"content": "x"}, "finish_reason": reason}]});
+        let reply = Reply::data(&[&chunk.to_string(), "[DONE]"]);
+        let answer = crate::server::ask("openai/m", [reply]).await.unwrap();
+        assert_eq!(answer.stop, stop);
+    }
+}
