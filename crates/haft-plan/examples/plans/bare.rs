@@ -1,0 +1,83 @@
+//! The records that a plan of that size leaves, brought to the journal by nobody but a loop: an intent and an outcome for
+//! each node, so many at the same time.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use haft_contract::{CallId, CallKey, Envelope, Metadata, RunId, Scope};
+use haft_journal::{Claim, Journal, NewRun, Outcome, Owner, PlannedCall, Status};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::{Failure, Work};
+
+/// Records as many calls as the plan has nodes, and returns how long that took.
+pub(crate) async fn recorded(
+    journal: &Arc<dyn Journal>,
+    work: &Work,
+    at_once: NonZeroUsize,
+) -> Result<Duration, Failure> {
+    let run = RunId::parse(&format!("bare-{}-{}-{}", work.shape, work.tool, work.size))?;
+    let epoch = opened(journal, &run).await?;
+    let next = Arc::new(AtomicUsize::new(0));
+    let started = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..at_once.get() {
+        let (journal, next, run) = (Arc::clone(journal), Arc::clone(&next), run.clone());
+        let (tool, effect, size) = (work.tool, work.effect(), work.size);
+        tasks.spawn(async move {
+            loop {
+                let node = next.fetch_add(1, Ordering::Relaxed);
+                if node >= size {
+                    return Ok::<(), Failure>(());
+                }
+                let planned = PlannedCall { effect, epoch, ..planned(&run, tool, node) };
+                let intent = journal.intend(planned).await?;
+                journal.settle(intent, outcome()).await?;
+            }
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    Ok(started.elapsed())
+}
+
+async fn opened(journal: &Arc<dyn Journal>, run: &RunId) -> Result<u64, Failure> {
+    let new = NewRun {
+        id: run.clone(),
+        front_end: "bench".to_owned(),
+        root: String::new(),
+        started_at_ms: 1,
+        version: String::new(),
+        settings: "{}".to_owned(),
+    };
+    let owner = Owner { id: "bare".to_owned(), place: "a measurement".to_owned() };
+    let claim = Claim { owner, now_ms: 1, lasts_ms: 60_000 };
+    Ok(journal.open_run(new, claim).await?.epoch)
+}
+
+fn planned(run: &RunId, tool: &str, node: usize) -> PlannedCall {
+    let scope = Scope { run: run.clone(), node: format!("n{node}"), iteration: 0, attempt: 1 };
+    let input = json!({"number": node}).to_string();
+    let key = CallKey::first(&scope, tool, &input);
+    PlannedCall {
+        id: CallId { scope, seq: 1 },
+        epoch: 1,
+        tool: tool.to_owned(),
+        effect: haft_contract::Effect::Read,
+        first_key: key,
+        call_key: key,
+        input,
+        accesses: "[]".to_owned(),
+        driver_call_id: None,
+        started_at_ms: 1,
+    }
+}
+
+fn outcome() -> Outcome {
+    let envelope = Envelope::Output { data: json!("ok"), metadata: Metadata::default() };
+    Outcome { status: Status::Succeeded, envelope, finished_at_ms: 2 }
+}

@@ -1,0 +1,159 @@
+//! A node's inputs: their references, and the tool's schema around them.
+
+use haft::shown_value;
+
+use super::Check;
+use crate::checked::Input;
+use crate::plan::{Node, NodeId};
+use crate::problem::{Code, Problems};
+use crate::reference::{Malformed, Reference, Source, Template, TemplateError};
+use crate::schema::violations;
+use crate::tools::KnownTool;
+
+/// Checks the inputs of a node and returns them with their references read.
+pub(super) fn check_inputs(
+    node: &Node,
+    tool: Option<KnownTool<'_>>,
+    depends_on: &[NodeId],
+    check: &mut Check<'_>,
+) -> Template {
+    let (template, errors) = Template::read(&node.inputs, "inputs");
+    if !node.inputs.is_object() {
+        let message =
+            format!("expected an object of parameters, found {}", shown_value(&node.inputs));
+        check.problems.of_node(node.id, "inputs", Code::WrongType, message);
+        return template;
+    }
+    for error in &errors {
+        let (code, message) = describe(&error.malformed);
+        check.problems.of_node(node.id, &error.field, code, message);
+    }
+    check_steps(node.id, &template, depends_on, check);
+    check_input_references(node.id, &template, check.input, check.problems);
+    if let Some(tool) = tool {
+        check_shell_line(node, &template, tool, check.problems);
+        check_schema(node.id, (&template, &errors), tool, check);
+    }
+    template
+}
+
+fn describe(malformed: &Malformed) -> (Code, String) {
+    match malformed {
+        Malformed::Placeholder(message) => (Code::Placeholder, message.clone()),
+        Malformed::Reference(message) => (Code::BadReference, message.clone()),
+        Malformed::Depth => {
+            let max = crate::limits::INPUTS_DEPTH_MAX;
+            (Code::TooLarge, format!("inputs are nested at most {max} levels deep: flatten them"))
+        }
+    }
+}
+
+/// Checks that references to outputs reach earlier nodes that this one waits for.
+fn check_steps(node: NodeId, template: &Template, depends_on: &[NodeId], check: &mut Check<'_>) {
+    let Check { ids, problems, .. } = check;
+    template.each_reference("inputs", &mut |at, reference| {
+        let Source::Step(id) = reference.source else { return };
+        let (code, message) = if id == node {
+            let message =
+                format!("{reference} refers to the node itself, whose output is not there yet");
+            (Code::SelfReference, message)
+        } else if !ids.contains(id) {
+            let ids = ids.describe();
+            (Code::UnknownReference, format!("{reference} refers to no node: the plan has {ids}"))
+        } else if id > node {
+            let message = format!(
+                "{reference} refers to a later node: only outputs of earlier ones are there"
+            );
+            (Code::LaterReference, message)
+        } else if depends_on.binary_search(&id).is_err() {
+            let message = format!(
+                "{reference} refers to a node that is not waited for: add {id} to depends_on"
+            );
+            (Code::UndeclaredReference, message)
+        } else {
+            return;
+        };
+        problems.of_node(node, &at.written(), code, message);
+    });
+}
+
+/// Checks that references to the input of the plan name something, as far as the input is known.
+pub(crate) fn check_input_references(
+    node: NodeId,
+    template: &Template,
+    input: Input<'_>,
+    problems: &mut Problems,
+) {
+    let why = |reference: &Reference| match input {
+        Input::Unknown => None,
+        Input::Absent => Some("names nothing: the plan was given no input".to_owned()),
+        Input::Given(value) => reference.part_of(value).err().map(|why| why.to_string()),
+    };
+    if input == Input::Unknown {
+        return;
+    }
+    template.each_reference("inputs", &mut |at, reference| {
+        if reference.source == Source::Input
+            && let Some(why) = why(reference)
+        {
+            problems.of_node(node, &at.written(), Code::NoInput, format!("{reference} {why}"));
+        }
+    });
+}
+
+/// Checks that nothing is put into a line that a shell reads: text out of a file or a page would be code there, however it is
+/// quoted.
+fn check_shell_line(
+    node: &Node,
+    template: &Template,
+    tool: KnownTool<'_>,
+    problems: &mut Problems,
+) {
+    let Some(line) = tool.contract.shell_line else { return };
+    if node.inputs.get(line.words).is_some_and(|words| !words.is_null()) {
+        return;
+    }
+    let (parameter, words) = (line.parameter, line.words);
+    template.each_reference("inputs", &mut |at, reference| {
+        if at.is_within_field(parameter) {
+            let message = format!(
+                "{reference} would become part of a line that a shell reads, and so could be code: give the program \
+                 alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \"{words}\": \
+                 [\"-c\", \"{reference}\", \"notes.txt\"]}}"
+            );
+            problems.of_node(node.id, &at.written(), Code::ShellLine, message);
+        }
+    });
+}
+
+/// Checks what stands around references against the tool's schema. Where a text could not be read, that was reported.
+fn check_schema(
+    node: NodeId,
+    (template, errors): (&Template, &[TemplateError]),
+    tool: KnownTool<'_>,
+    check: &mut Check<'_>,
+) {
+    let schema = match tool.schema {
+        Ok(schema) => schema,
+        Err(why) => {
+            let message = format!("the schema of {} cannot be used: {why}", tool.contract.id);
+            check.problems.of_node(node, "tool", Code::BadSchema, message);
+            return;
+        }
+    };
+    let input = match check.input {
+        Input::Given(value) => Some(value),
+        Input::Absent | Input::Unknown => None,
+    };
+    let (preview, open) = template.preview(input);
+    for violation in violations(schema, &preview, &open) {
+        let field = format!("inputs{}", violation.field);
+        if !errors.iter().any(|error| is_within(&field, &error.field)) {
+            check.problems.of_node(node, &field, violation.code, violation.message);
+        }
+    }
+}
+
+fn is_within(field: &str, whole: &str) -> bool {
+    field.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}

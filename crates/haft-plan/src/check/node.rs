@@ -1,0 +1,164 @@
+//! One node: its numbers, its tool, its dependencies.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use haft_contract::{Contract, Effect};
+
+use super::Check;
+use super::inputs::check_inputs;
+use crate::checked::CheckedNode;
+use crate::limits::{RESOURCE_CHARS_MAX, RESOURCES_MAX};
+use crate::parse::{RETRY_RANGE, TIMEOUT_RANGE, out_of_range};
+use crate::plan::{Node, NodeId};
+use crate::problem::{Code, Problems, shortened};
+use crate::tools::KnownTool;
+
+/// Checks a node; returns it unless its tool is not known or its inputs cannot be read.
+pub(super) fn check_node(node: &Node, check: &mut Check<'_>) -> Option<CheckedNode> {
+    let tool = check_tool(node, check);
+    let depends_on = check_dependencies(node, check);
+    check_range(node.id, "retry", u64::from(node.retry), RETRY_RANGE, check.problems);
+    check_range(node.id, "timeout", u64::from(node.timeout_s), TIMEOUT_RANGE, check.problems);
+    let resources = check_resources(node, check.problems);
+    let inputs = check_inputs(node, tool, &depends_on, check);
+    Some(CheckedNode {
+        id: node.id,
+        contract: Arc::clone(tool?.contract),
+        inputs,
+        depends_on,
+        dependents: Vec::new(),
+        retry: node.retry,
+        timeout_ms: u64::from(node.timeout_s) * 1_000,
+        on_fail: node.on_fail,
+        resources,
+    })
+}
+
+fn check_tool<'a>(node: &Node, check: &mut Check<'a>) -> Option<KnownTool<'a>> {
+    let tool = match check.tools.find(&node.tool) {
+        Ok(tool) => tool,
+        Err(message) => {
+            check.problems.of_node(node.id, "tool", Code::UnknownTool, message);
+            return None;
+        }
+    };
+    if let Some(function) = &node.function
+        && let Some(message) = function_problem(function, &tool)
+    {
+        check.problems.of_node(node.id, "function", Code::WrongFunction, message);
+    }
+    if node.retry > 0 && !may_be_repeated(tool.contract) {
+        let id = &tool.contract.id;
+        let message = format!(
+            "{id} changes something each time it is called, and a failed attempt may have done so already: \
+             leave retry out, or use a tool that is safe to repeat"
+        );
+        check.problems.of_node(node.id, "retry", Code::RetryOfOnce, message);
+    }
+    Some(tool)
+}
+
+fn function_problem(function: &str, tool: &KnownTool<'_>) -> Option<String> {
+    let id = &tool.contract.id;
+    let found = shortened(&format!("{function:?}"));
+    match tool.contract.function.as_deref() {
+        Some(expected) if expected == function => None,
+        Some(expected) => {
+            Some(format!("expected {expected:?}, the function of {id}, found {found}"))
+        }
+        // Smith's plans name a function in every node; the tool's own name says nothing wrong.
+        None if function == id.as_str() => None,
+        None => Some(format!("{id} has no functions, found {found}: leave function out")),
+    }
+}
+
+fn may_be_repeated(contract: &Contract) -> bool {
+    match contract.effect {
+        Effect::Read | Effect::Idempotent => true,
+        Effect::Once => contract.accepts_key,
+    }
+}
+
+/// Checks what the node waits for, and returns it in order, each once.
+fn check_dependencies(node: &Node, check: &mut Check<'_>) -> Vec<NodeId> {
+    let mut places: Vec<(NodeId, usize)> =
+        node.depends_on.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+    places.sort_unstable();
+    let mut before = None;
+    for (id, place) in &places {
+        let problem = if before == Some(*id) {
+            let message = format!("node {id} is named already: name it once");
+            Some((Code::DuplicateDependency, message))
+        } else {
+            dependency_problem(node.id, *id, check)
+        };
+        if let Some((code, message)) = problem {
+            check.problems.of_node(node.id, &format!("depends_on[{place}]"), code, message);
+        }
+        before = Some(*id);
+    }
+    let mut ids: Vec<NodeId> = places.into_iter().map(|(id, _)| id).collect();
+    ids.dedup();
+    ids
+}
+
+fn dependency_problem(node: NodeId, id: NodeId, check: &Check<'_>) -> Option<(Code, String)> {
+    if id == node {
+        let message = "a node cannot depend on itself: remove it".to_owned();
+        Some((Code::SelfDependency, message))
+    } else if !check.ids.contains(id) {
+        let message = format!("there is no node {id}: the plan has {}", check.ids.describe());
+        Some((Code::UnknownDependency, message))
+    } else if id > node && !check.circular.contains(&(node, id)) {
+        let message = format!(
+            "node {id} comes later: a node depends on earlier ones only, so move node {id} before this one and number \
+             the nodes anew"
+        );
+        Some((Code::LaterDependency, message))
+    } else {
+        None
+    }
+}
+
+fn check_range(
+    node: NodeId,
+    field: &str,
+    value: u64,
+    range: RangeInclusive<u64>,
+    problems: &mut Problems,
+) {
+    if !range.contains(&value) {
+        problems.of_node(node, field, Code::OutOfRange, out_of_range(&range, &value.to_string()));
+    }
+}
+
+/// Checks the names of resources, and returns them in order.
+fn check_resources(node: &Node, problems: &mut Problems) -> Vec<String> {
+    let names = &node.resources;
+    if names.len() > RESOURCES_MAX {
+        let message =
+            format!("a node names at most {RESOURCES_MAX} resources, found {}", names.len());
+        problems.of_node(node.id, "resources", Code::TooLarge, message);
+        return Vec::new();
+    }
+    for (place, name) in names.iter().enumerate() {
+        let is_bad = name.trim().is_empty()
+            || name.chars().any(char::is_control)
+            || name.chars().nth(RESOURCE_CHARS_MAX).is_some();
+        let message = if is_bad {
+            format!(
+                "expected 1 to {RESOURCE_CHARS_MAX} characters, found {}",
+                shortened(&format!("{name:?}"))
+            )
+        } else if names.iter().take(place).any(|other| other == name) {
+            format!("{} is named already: name it once", shortened(&format!("{name:?}")))
+        } else {
+            continue;
+        };
+        problems.of_node(node.id, &format!("resources[{place}]"), Code::BadName, message);
+    }
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    sorted
+}

@@ -1,0 +1,145 @@
+//! A plan that is valid as a whole. Only [`check`](crate::check) makes one, so whoever holds one need not look again.
+
+use std::sync::Arc;
+
+use haft_contract::{Contract, ToolId};
+use serde_json::Value;
+
+use crate::limits::RETRIES_MAX;
+use crate::plan::{NodeId, OnFail, Plan};
+use crate::problem::{Problem, Problems};
+use crate::reference::{ReferenceError, Template};
+
+/// A valid plan: ids are places, edges lead to earlier nodes, inputs satisfy the tools' schemas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedPlan {
+    pub(crate) plan: Plan,
+    pub(crate) nodes: Vec<CheckedNode>,
+    pub(crate) allow: Vec<ToolId>,
+}
+
+/// A node of a valid plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedNode {
+    pub(crate) id: NodeId,
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) inputs: Template,
+    pub(crate) depends_on: Vec<NodeId>,
+    pub(crate) dependents: Vec<NodeId>,
+    pub(crate) retry: u8,
+    pub(crate) timeout_ms: u64,
+    pub(crate) on_fail: OnFail,
+    pub(crate) resources: Vec<String>,
+}
+
+impl CheckedPlan {
+    /// Returns the plan as it was written.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the nodes; the place of each is its id.
+    pub fn nodes(&self) -> &[CheckedNode] {
+        &self.nodes
+    }
+
+    /// Returns the node `id`.
+    pub fn node(&self, id: NodeId) -> Option<&CheckedNode> {
+        self.nodes.get(id.index())
+    }
+
+    /// Returns the node whose output is the output of the plan.
+    pub fn final_output_node(&self) -> NodeId {
+        self.plan.final_output_node
+    }
+
+    /// Returns the tools that the plan asks to be allowed, in order, each once.
+    pub fn allow(&self) -> &[ToolId] {
+        &self.allow
+    }
+
+    /// Returns the contracts of dangerous tools among the nodes, each once, in the order of the first node that calls it.
+    pub fn dangerous_tools(&self) -> Vec<&Contract> {
+        let mut seen = std::collections::HashSet::new();
+        let contracts = self.nodes.iter().map(|node| node.contract.as_ref());
+        contracts.filter(|contract| contract.dangerous && seen.insert(&contract.id)).collect()
+    }
+
+    /// Checks that every reference to the input of the plan names something in `input`, for a plan that was checked
+    /// before the input was known.
+    pub fn check_input(&self, input: Option<&Value>) -> Result<(), Vec<Problem>> {
+        let input = input.map_or(Input::Absent, Input::Given);
+        let mut problems = Problems::default();
+        for node in &self.nodes {
+            crate::check::check_input_references(node.id, &node.inputs, input, &mut problems);
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems.into_list()) }
+    }
+}
+
+/// What is known of the input of a plan when it is checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Input<'a> {
+    /// Nothing: it will be given later, or not.
+    Unknown,
+    /// There will be none.
+    Absent,
+    /// This one.
+    Given(&'a Value),
+}
+
+impl CheckedNode {
+    /// Returns the node's id.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// Returns the contract of the tool that it calls.
+    pub fn contract(&self) -> &Arc<Contract> {
+        &self.contract
+    }
+
+    /// Returns the tool's input with its references read.
+    pub fn inputs(&self) -> &Template {
+        &self.inputs
+    }
+
+    /// Returns the input of the call, made of the outputs of nodes that it depends on and the input of the plan.
+    pub fn resolve<'v>(
+        &self,
+        outputs: &dyn Fn(NodeId) -> Option<&'v Value>,
+        input: Option<&'v Value>,
+    ) -> Result<Value, ReferenceError> {
+        self.inputs.resolve(outputs, input)
+    }
+
+    /// Returns the nodes that must have succeeded before, in order.
+    pub fn depends_on(&self) -> &[NodeId] {
+        &self.depends_on
+    }
+
+    /// Returns the nodes that wait for this one, in order.
+    pub fn dependents(&self) -> &[NodeId] {
+        &self.dependents
+    }
+
+    /// Returns the most attempts that the node may have, from 1.
+    pub fn attempts_max(&self) -> u32 {
+        u32::from(self.retry.min(RETRIES_MAX)) + 1
+    }
+
+    /// Returns the time for one attempt, in milliseconds.
+    pub fn timeout_ms(&self) -> u64 {
+        self.timeout_ms
+    }
+
+    /// Returns what becomes of the plan when the node failed for good.
+    pub fn on_fail(&self) -> OnFail {
+        self.on_fail
+    }
+
+    /// Returns the names of what only one node at a time may use, in order, each once.
+    pub fn resources(&self) -> &[String] {
+        &self.resources
+    }
+}

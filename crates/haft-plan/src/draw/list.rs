@@ -1,0 +1,107 @@
+//! A list of the nodes, one a line, for plans that boxes would not make clearer: stage by stage, with what each waits
+//! for.
+
+use std::fmt::Write as _;
+
+use super::layers::{Kind, Layers};
+use super::{Charset, Graph, cut};
+use crate::limits::{LABEL_CHARS_MAX, NAMES_LISTED_MAX};
+
+/// Narrowest list, in columns.
+const COLUMNS_MIN: usize = 20;
+
+/// Returns the list. No line is longer than `columns`, or than the narrowest list where that is more.
+pub(super) fn draw(graph: &Graph, columns: usize, charset: Charset) -> String {
+    let columns = columns.max(COLUMNS_MIN);
+    let stages = Layers::place(graph).layers_of_nodes();
+    let labels = graph.nodes.iter().map(|node| node.tool.chars().count());
+    let tool_width = labels.max().unwrap_or(0).min(LABEL_CHARS_MAX);
+    let id_width = graph.nodes.len().saturating_sub(1).to_string().len();
+    let mut text = String::new();
+    for (stage, places) in stages.iter().enumerate() {
+        let count = places.len();
+        let noun = if count == 1 { "node" } else { "nodes" };
+        push_line(&format!("stage {}: {count} {noun}", stage + 1), columns, charset, &mut text);
+        for (place, node) in
+            places.iter().filter_map(|place| Some((place, graph.nodes.get(*place)?)))
+        {
+            let mark = if node.is_final { '*' } else { ' ' };
+            let tool = cut(&node.tool, tool_width);
+            let mut line = format!("{mark} {place:>id_width$} {tool:<tool_width$}");
+            if !node.depends_on.is_empty() {
+                let _ = write!(line, " <- {}", listed(&node.depends_on));
+            }
+            if let Some(purpose) = &node.purpose {
+                let _ = write!(line, "  {purpose}");
+            }
+            push_line(&line, columns, charset, &mut text);
+        }
+    }
+    if graph.has_final() {
+        push_line("* the final output", columns, charset, &mut text);
+    }
+    text
+}
+
+fn listed(places: &[usize]) -> String {
+    let shown: Vec<String> =
+        places.iter().take(NAMES_LISTED_MAX).map(ToString::to_string).collect();
+    match places.len().checked_sub(NAMES_LISTED_MAX) {
+        Some(beyond @ 1..) => format!("{} and {beyond} more", shown.join(", ")),
+        Some(0) | None => shown.join(", "),
+    }
+}
+
+fn push_line(line: &str, columns: usize, charset: Charset, text: &mut String) {
+    let line = line.trim_end();
+    let mut shown = String::new();
+    let mut left = columns;
+    let is_whole = line.chars().map(columns_of).sum::<usize>() <= columns;
+    for one in line.chars() {
+        let width = columns_of(one);
+        let room = if is_whole { left } else { left.saturating_sub(ELLIPSIS_COLUMNS) };
+        if width > room {
+            shown.push_str("...");
+            break;
+        }
+        left -= width;
+        shown.push(one);
+    }
+    match charset {
+        Charset::Unicode => text.push_str(&shown),
+        Charset::Ascii => text.extend(shown.chars().map(in_ascii)),
+    }
+    text.push('\n');
+}
+
+fn in_ascii(one: char) -> char {
+    match one {
+        '…' => '.',
+        one if one.is_ascii() => one,
+        _ => '?',
+    }
+}
+
+const ELLIPSIS_COLUMNS: usize = 3;
+
+/// Returns the columns that a character takes at most. Beyond the alphabets of Europe it is taken to be wide: a line that
+/// is cut too early is better than one that breaks.
+fn columns_of(one: char) -> usize {
+    if one < '\u{1100}' { 1 } else { 2 }
+}
+
+impl Layers {
+    /// Returns the nodes of each layer, in the order of their places.
+    fn layers_of_nodes(&self) -> Vec<Vec<usize>> {
+        let node = |item: &usize| match self.items.get(*item)?.kind {
+            Kind::Node(place) => Some(place),
+            Kind::Passing => None,
+        };
+        let sorted = |layer: &Vec<usize>| {
+            let mut places: Vec<usize> = layer.iter().filter_map(node).collect();
+            places.sort_unstable();
+            places
+        };
+        self.layers.iter().map(sorted).collect()
+    }
+}

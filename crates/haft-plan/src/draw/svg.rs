@@ -1,0 +1,109 @@
+//! A picture in SVG: no scripts, no styles, nothing from elsewhere, and every text escaped.
+
+use std::fmt::Write as _;
+
+use super::layers::{Item, Kind, Layers};
+use super::{Drawn, Graph};
+use crate::limits::LABEL_CHARS_MAX;
+
+const CHAR_WIDTH: i64 = 8;
+const NODE_HEIGHT: i64 = 32;
+const LAYER_HEIGHT: i64 = 80;
+const GAP: i64 = 24;
+const MARGIN: i64 = 16;
+
+/// Returns the picture.
+pub(super) fn draw(graph: &Graph) -> String {
+    let width_of = |place: usize| {
+        let chars = graph
+            .nodes
+            .get(place)
+            .map_or(0, |node| node.label(place, LABEL_CHARS_MAX).chars().count());
+        i64::try_from(chars).unwrap_or(0) * CHAR_WIDTH + 2 * MARGIN
+    };
+    let layers = Layers::arrange(graph, &width_of, GAP);
+    let width = layers.width() + 2 * MARGIN;
+    let count = i64::try_from(layers.layers.len()).unwrap_or(0);
+    let height = count * LAYER_HEIGHT - (LAYER_HEIGHT - NODE_HEIGHT) + 2 * MARGIN;
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"monospace\" font-size=\"13\" text-anchor=\"middle\">\n\
+         <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\">\
+         <path d=\"M0 0 8 4 0 8z\" fill=\"#667\"/></marker></defs>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+    );
+    for item in &layers.items {
+        for below in item.below.iter().filter_map(|below| layers.items.get(*below)) {
+            write_edge(item, below, &mut text);
+        }
+    }
+    for item in &layers.items {
+        if let Kind::Node(place) = item.kind
+            && let Some(node) = graph.nodes.get(place)
+        {
+            write_node(item, place, node, &mut text);
+        }
+    }
+    text.push_str("</svg>\n");
+    text
+}
+
+fn write_edge(from: &Item, to: &Item, text: &mut String) {
+    let (x, y) = (from.center + MARGIN, bottom(from));
+    let (end_x, end_y) = (to.center + MARGIN, top(to));
+    let middle = i64::midpoint(y, end_y);
+    let arrow = match to.kind {
+        Kind::Node(_) => " marker-end=\"url(#arrow)\"",
+        Kind::Passing => "",
+    };
+    let _ = writeln!(
+        text,
+        "<path d=\"M{x} {y}C{x} {middle} {end_x} {middle} {end_x} {end_y}\" fill=\"none\" stroke=\"#667\"{arrow}/>"
+    );
+    if to.kind == Kind::Passing {
+        let end = bottom(to);
+        let _ = writeln!(text, "<path d=\"M{end_x} {end_y}V{end}\" stroke=\"#667\"/>");
+    }
+}
+
+fn write_node(item: &Item, place: usize, node: &Drawn, text: &mut String) {
+    let (x, y, width) = (item.left() + MARGIN, top(item), item.width);
+    let (middle, baseline) = (item.center + MARGIN, top(item) + NODE_HEIGHT / 2 + 5);
+    let stroke = if node.is_final { "#223\" stroke-width=\"3" } else { "#667" };
+    let label = escaped(&node.label(place, LABEL_CHARS_MAX));
+    let title = match &node.purpose {
+        Some(purpose) => format!("{}: {}", node.tool, purpose),
+        None => node.tool.clone(),
+    };
+    let _ = writeln!(
+        text,
+        "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{NODE_HEIGHT}\" rx=\"5\" fill=\"#f4f6fa\" \
+         stroke=\"{stroke}\"/><text x=\"{middle}\" y=\"{baseline}\">{label}</text></g>",
+        escaped(&title)
+    );
+}
+
+fn top(item: &Item) -> i64 {
+    i64::try_from(item.layer).unwrap_or(0) * LAYER_HEIGHT + MARGIN
+}
+
+fn bottom(item: &Item) -> i64 {
+    top(item) + NODE_HEIGHT
+}
+
+/// Escapes text; characters that no XML document may hold become a mark.
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for one in text.chars() {
+        match one {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            other => safe.push(other),
+        }
+    }
+    safe
+}

@@ -1,0 +1,89 @@
+//! Dangerous tools run only when the user named them, or says yes when asked. This comes before the call and beside the
+//! rules: a rule that allows a tool does not mean that a plan, which a model may have written, was to use it.
+
+use std::collections::BTreeMap;
+
+use haft::{Answer, Ask};
+use haft_contract::{Contract, ToolId};
+use tokio::sync::{Mutex, OnceCell};
+
+use super::options::{Allow, Asking};
+use crate::checked::CheckedPlan;
+
+/// Bytes of an input that a question shows.
+const ASKED_INPUT_BYTES: usize = 4_096;
+
+/// What was decided about the dangerous tools of one plan, each at its first call.
+pub(super) struct Permits {
+    allow: Allow,
+    asking: Option<Asking>,
+    /// What was said of each dangerous tool, or why it is refused. Its first node asks while the others wait.
+    answers: BTreeMap<ToolId, OnceCell<Result<(), String>>>,
+    /// Held by the tool whose question is before the person.
+    turn: Mutex<()>,
+}
+
+/// The call that a question is about.
+pub(super) struct Asked<'a> {
+    pub(super) contract: &'a Contract,
+    pub(super) call_id: String,
+    pub(super) input: String,
+}
+
+impl Permits {
+    pub(super) fn new(plan: &CheckedPlan, allow: Allow, asking: Option<Asking>) -> Self {
+        let dangerous = plan.dangerous_tools().into_iter();
+        let answers = dangerous.map(|contract| (contract.id.clone(), OnceCell::new())).collect();
+        Self { allow, asking, answers, turn: Mutex::default() }
+    }
+
+    /// Returns whether the tool may be called, or why not and what to do about it.
+    pub(super) async fn decide(&self, asked: Asked<'_>) -> Result<(), String> {
+        let Some(answer) = self.answers.get(&asked.contract.id) else { return Ok(()) };
+        if self.allow.allows(&asked.contract.id) {
+            return Ok(());
+        }
+        answer.get_or_init(|| self.ask(asked)).await.clone()
+    }
+
+    async fn ask(&self, asked: Asked<'_>) -> Result<(), String> {
+        let tool = &asked.contract.id;
+        let refused = |why: &str| {
+            format!(
+                "{tool} is dangerous, and {why}: to allow it, start haft with `--allow {tool}` (all dangerous tools: \
+                 `--allow-dangerous`)"
+            )
+        };
+        let Some(asking) = self.asking.as_ref().filter(|asking| asking.asker.can_ask()) else {
+            return Err(refused("the user did not name it"));
+        };
+        let _turn = if asking.asker.asks_in_turn() { Some(self.turn.lock().await) } else { None };
+        match asking.asker.ask(question(asking, asked)).await {
+            Answer::Once | Answer::AlwaysSession | Answer::AlwaysProject => Ok(()),
+            Answer::Nobody => Err(refused("nobody answered whether it may run")),
+            // It was rejected; and whatever else an answer may come to mean, it is no yes.
+            _ => Err(refused("the user rejected it")),
+        }
+    }
+}
+
+fn question(asking: &Asking, asked: Asked<'_>) -> Ask {
+    let tool = &asked.contract.id;
+    let end = asked.input.floor_char_boundary(ASKED_INPUT_BYTES);
+    let input = match asked.input.get(..end) {
+        Some(beginning) if end < asked.input.len() => format!("{beginning}…"),
+        _ => asked.input,
+    };
+    Ask {
+        call_id: asked.call_id,
+        tool: tool.clone(),
+        input,
+        accesses: Vec::new(),
+        reasons: vec![format!(
+            "the plan calls {tool}, which is dangerous; the answer holds for all its calls in this run"
+        )],
+        always: Vec::new(),
+        session: asking.session.clone(),
+        root: asking.root.clone(),
+    }
+}

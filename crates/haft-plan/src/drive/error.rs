@@ -1,0 +1,68 @@
+//! Why a plan could not be driven to an end that a trace could tell of.
+
+use haft::RunError;
+use haft_contract::RunId;
+use haft_journal::JournalError;
+
+use super::limits::KEPT_PLAN_BYTES_MAX;
+use crate::problem::Problem;
+
+/// Says why a plan could not be driven. What became of its nodes is in the journal, and the run can be gone on with once
+/// the reason is gone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// haft cannot say what became of a call, or the plan is another one than the run keeps.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The journal could not be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The plan refers to something that its input does not have.
+    #[error("the input does not fit the plan: {}", lines(.0))]
+    Input(Vec<Problem>),
+    /// There is a run of that name.
+    #[error("there is a run {0} already: go on with it, or begin one of another name")]
+    RunExists(RunId),
+    /// The plan and its input are too long to be kept.
+    #[error(
+        "a plan and its input are at most {KEPT_PLAN_BYTES_MAX} bytes together, these are {bytes}: give large inputs as files"
+    )]
+    TooLarge {
+        /// How long they are.
+        bytes: usize,
+    },
+    /// The process that began the run ended before all of the plan was kept.
+    #[error(
+        "only {found} of the {expected} parts of the plan of run {run} were kept before the process ended, so no node was \
+         started: begin it again with the same plan and the same name"
+    )]
+    Incomplete {
+        /// The run.
+        run: RunId,
+        /// How many parts were kept.
+        found: u64,
+        /// How many there are.
+        expected: u64,
+    },
+    /// The plan could not be kept with its run.
+    #[error("the plan cannot be kept with run {run}: {message}")]
+    NotKept {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        message: String,
+    },
+    /// What is kept with the run is no plan that can be read.
+    #[error("the plan of run {run} cannot be read back: {message}")]
+    Unreadable {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        message: String,
+    },
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,90 @@
+//! What happens while a plan is driven, as it happens: for a live view and for other programs. The lasting record is the
+//! journal, and what became of everything is the trace.
+
+use haft_contract::{RunId, ToolId};
+use serde::Serialize;
+
+use crate::plan::NodeId;
+use crate::schedule::Ending;
+use crate::trace::{NodeError, NodeStatus};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The plan is kept with its run, and its nodes may start.
+    PlanStarted {
+        /// The run.
+        run: RunId,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// An attempt of a node is begun, or recalled.
+    NodeStarted {
+        /// The node.
+        node: NodeId,
+        /// The tool that it calls.
+        tool: ToolId,
+        /// Which attempt it is, from 1.
+        attempt: u32,
+    },
+    /// An attempt failed, and the next is made later.
+    NodeRetrying {
+        /// The node.
+        node: NodeId,
+        /// Which attempt failed, from 1.
+        attempt: u32,
+        /// How long until the next, in milliseconds.
+        delay_ms: u64,
+        /// Why it failed.
+        error: NodeError,
+    },
+    /// Nothing more becomes of a node that was called, and what became of it is recorded.
+    NodeFinished {
+        /// The node.
+        node: NodeId,
+        /// How far it came.
+        status: NodeStatus,
+        /// How long its last attempt took, in milliseconds.
+        duration_ms: u64,
+        /// Whether the answer was recalled and nothing was executed.
+        replayed: bool,
+        /// Why it failed, if it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<NodeError>,
+        /// What the tool printed beside its answer in the last attempt, unless that was recalled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<String>,
+    },
+    /// A node will not be called.
+    NodeSkipped {
+        /// The node.
+        node: NodeId,
+        /// The failed node that was noticed first; the trace names the lowest.
+        because_of: NodeId,
+    },
+    /// The plan is not driven any longer.
+    PlanFinished {
+        /// How it came to its end.
+        #[serde(flatten)]
+        ending: Ending,
+    },
+}
+
+/// Takes what happens. A front end that shows nothing drops it.
+pub trait EventSink: Send + Sync {
+    /// Takes one event, in the order in which they happen, once all that it tells of is recorded. Must not block.
+    fn report(&self, event: &Event);
+}
+
+/// Drops all events.
+impl EventSink for () {
+    fn report(&self, _: &Event) {}
+}
+
+impl<F: Fn(&Event) + Send + Sync> EventSink for F {
+    fn report(&self, event: &Event) {
+        self(event);
+    }
+}

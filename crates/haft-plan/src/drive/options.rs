@@ -1,0 +1,96 @@
+//! What a front end decides about driving a plan.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::Asker;
+use haft_contract::{RunId, ToolId};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::event::EventSink;
+use crate::schedule::Bounds;
+
+/// What a front end decides about driving a plan.
+#[derive(Clone)]
+pub struct Options {
+    /// The run.
+    pub run: RunId,
+    /// Whether the run is begun or gone on with.
+    pub start: Start,
+    /// The input of the plan.
+    pub input: Option<Value>,
+    /// How much happens at the same time.
+    pub bounds: Bounds,
+    /// The dangerous tools that the user named.
+    pub allow: Allow,
+    /// Asks about dangerous tools that the user did not name; without it they are refused.
+    pub asking: Option<Asking>,
+    /// Takes what happens, as it happens.
+    pub events: Arc<dyn EventSink>,
+    /// Cancelled to stop in an orderly way: nothing more starts, and what runs may end.
+    pub stop: CancellationToken,
+    /// Cancelled to stop at once: what runs is cancelled, and recorded as such.
+    pub abort: CancellationToken,
+}
+
+/// Whether a run is begun or gone on with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// It is a new one. There must be none of that name, but for one that came no further than to keep this very plan.
+    #[default]
+    New,
+    /// What was recorded is recalled, and the rest is done.
+    Resume,
+    /// As with [`Resume`](Self::Resume), but nodes that failed for good are tried anew, with as many attempts as before and
+    /// whatever their effect is. What succeeded is not repeated, and what is in doubt stays so.
+    RetryFailed,
+}
+
+/// Which dangerous tools a user allowed by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allow {
+    /// These.
+    Tools(BTreeSet<ToolId>),
+    /// All of them.
+    All,
+}
+
+/// Asks whoever is behind a front end, and what the question says of where it comes from.
+#[derive(Clone)]
+pub struct Asking {
+    /// Asks. It is put in place of the session's own for the calls of the plan.
+    pub asker: Arc<dyn Asker>,
+    /// The session.
+    pub session: String,
+    /// The workspace root.
+    pub root: PathBuf,
+}
+
+impl Options {
+    /// Returns the options of a new run without input, in which no dangerous tool is allowed and nobody is asked.
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            start: Start::New,
+            input: None,
+            bounds: Bounds::default(),
+            allow: Allow::Tools(BTreeSet::new()),
+            asking: None,
+            events: Arc::new(()),
+            stop: CancellationToken::new(),
+            abort: CancellationToken::new(),
+        }
+    }
+}
+
+impl Allow {
+    /// Returns whether a tool was allowed.
+    pub fn allows(&self, tool: &ToolId) -> bool {
+        match self {
+            Self::Tools(tools) => tools.contains(tool),
+            Self::All => true,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What earlier processes did for a run: which attempts of which nodes have ended. The answers themselves are recalled by
+//! the pipeline, call by call; here is only what decides the order, which attempts do not count, and which are answered
+//! from the record for certain.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_contract::{CallId, Effect, Envelope, ErrorCode, RunId};
+use haft_journal::{CallQuery, CallRow, Journal, JournalError, Status, Verdict};
+
+use super::kept::all_calls;
+use super::options::Start;
+use super::outcome::{is_final, is_of_time};
+use crate::checked::{CheckedNode, CheckedPlan};
+use crate::plan::{NodeId, OnFail};
+
+/// What earlier processes did for a run.
+#[derive(Default)]
+pub(super) struct Past {
+    nodes: HashMap<NodeId, BTreeMap<u32, Known>>,
+    /// What attempts were answered with after which the plan went on, although nobody knows what became of them.
+    answered: HashMap<(NodeId, u32), Envelope>,
+}
+
+/// What is known of an attempt.
+#[derive(Clone)]
+struct Known {
+    mark: Mark,
+    /// The latest call of the attempt.
+    call: CallId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// It succeeded, and the pipeline answers so.
+    Succeeded,
+    /// It failed, and the pipeline answers so.
+    Failed {
+        /// Whether no further attempt was to be made, however many the node may have.
+        is_final: bool,
+    },
+    /// Nobody can say whether it ended. The pipeline answers it, or executes it if a look shows that it did not happen.
+    Doubtful,
+    /// It says nothing about the node: the driver cancelled it before it ended, or somebody wanted the node tried anew.
+    Uncounted,
+    /// It is to be executed.
+    Open,
+}
+
+/// Returns the name that a node of a plan has in its run.
+pub(super) fn scope_name(node: NodeId) -> String {
+    format!("n{node}")
+}
+
+/// Returns the node that is named so, and only so: `n01` is nobody's.
+pub(super) fn node_of(name: &str) -> Option<NodeId> {
+    let id = name.strip_prefix('n')?.parse().ok().map(NodeId::new)?;
+    (scope_name(id) == name).then_some(id)
+}
+
+/// Returns the node of a plan that made a call, if one did.
+fn caller<'p>(row: &CallRow, plan: &'p CheckedPlan) -> Option<&'p CheckedNode> {
+    let node = plan.node(node_of(&row.scope.node)?)?;
+    (row.scope.iteration == 0 && row.tool == node.contract().id.as_str()).then_some(node)
+}
+
+impl Past {
+    /// Reads what the journal has of a run.
+    pub(super) async fn read(
+        journal: &dyn Journal,
+        run: &RunId,
+        plan: &CheckedPlan,
+        start: Start,
+    ) -> Result<Self, JournalError> {
+        let mut past = Self::default();
+        let mut rows = all_calls(journal, CallQuery::of_run(run.clone())).await?;
+        // Of two rows of one call the later one counts.
+        rows.sort_by_key(|row| row.seq);
+        for row in rows {
+            if let Some(node) = caller(&row, plan) {
+                let (id, attempt) = (node.id(), row.scope.attempt);
+                let known = Known { mark: mark(&row), call: row.id() };
+                past.nodes.entry(id).or_default().insert(attempt, known);
+                match ran_out_of_time(&row) {
+                    Some(envelope) => past.answered.insert((id, attempt), envelope),
+                    None => past.answered.remove(&(id, attempt)),
+                };
+            }
+        }
+        past.keep_what_was_gone_on_from(plan);
+        for (id, attempts) in &mut past.nodes {
+            if let Some(node) = plan.node(*id) {
+                discount(attempts, node.attempts_max(), start);
+            }
+        }
+        Ok(past)
+    }
+
+    /// Forgets the answers that ended the plan: what became of those calls is to be settled before anything goes on.
+    fn keep_what_was_gone_on_from(&mut self, plan: &CheckedPlan) {
+        let nodes = &self.nodes;
+        let has_later = |id: &NodeId, attempt: u32| {
+            let attempts = nodes.get(id);
+            attempts.is_some_and(|known| known.range(attempt.saturating_add(1)..).next().is_some())
+        };
+        self.answered.retain(|(id, attempt), _| {
+            let is_tolerated =
+                plan.node(*id).is_some_and(|node| node.on_fail() == OnFail::Continue);
+            is_tolerated || has_later(id, *attempt)
+        });
+    }
+
+    /// Returns what an attempt was answered with, where the pipeline would say that it is in doubt and the plan went on.
+    pub(super) fn answer(&self, node: NodeId, number: u32) -> Option<Envelope> {
+        self.answered.get(&(node, number)).cloned()
+    }
+
+    /// Returns for each node how many attempts need only be recalled, or looked at.
+    pub(super) fn attempts_recorded(&self, plan: &CheckedPlan) -> Vec<u32> {
+        let is_recorded = |mark: &Mark| match mark {
+            Mark::Succeeded | Mark::Failed { .. } | Mark::Doubtful => true,
+            Mark::Uncounted | Mark::Open => false,
+        };
+        let count = |id: NodeId| {
+            let marks = self.nodes.get(&id).into_iter().flatten().map(|(_, known)| known.mark);
+            let counted = marks.filter(|mark| *mark != Mark::Uncounted);
+            u32::try_from(counted.take_while(is_recorded).count()).unwrap_or(u32::MAX)
+        };
+        plan.nodes().iter().map(|node| count(node.id())).collect()
+    }
+
+    /// Returns the number that an attempt has in the run, where those that do not count have numbers too.
+    pub(super) fn number_in_run(&self, node: NodeId, attempt: u32) -> u32 {
+        let is_uncounted = |number: &u32| {
+            self.known(node, *number).map(|known| known.mark) == Some(Mark::Uncounted)
+        };
+        let mut counted = (1..).filter(|number| !is_uncounted(number));
+        let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        counted.nth(place).unwrap_or(attempt)
+    }
+
+    /// Returns whether the pipeline answers an attempt from the record for certain, so that nothing can come to execute.
+    pub(super) fn is_answered(&self, node: NodeId, number: u32) -> bool {
+        self.known(node, number).is_some_and(|known| match known.mark {
+            Mark::Succeeded | Mark::Failed { .. } => true,
+            Mark::Doubtful | Mark::Uncounted | Mark::Open => false,
+        })
+    }
+
+    /// Returns the call of an attempt that may or may not have happened.
+    pub(super) fn doubtful(&self, node: NodeId, number: u32) -> Option<&CallId> {
+        let known = self.known(node, number)?;
+        (known.mark == Mark::Doubtful).then_some(&known.call)
+    }
+
+    /// Returns the number that the next call of an attempt has in it.
+    pub(super) fn next_seq(&self, node: NodeId, number: u32) -> u32 {
+        self.known(node, number).map_or(1, |known| known.call.seq.saturating_add(1))
+    }
+
+    fn known(&self, node: NodeId, number: u32) -> Option<&Known> {
+        self.nodes.get(&node)?.get(&number)
+    }
+}
+
+/// Finds the attempts of a node that do not count, although they ended.
+///
+/// Those of a node that failed for good do not if the node is to be tried anew; and if it was tried anew before, which
+/// is to be seen by the attempts that follow when there were none left. One that is to be executed does not count
+/// either where others follow: the node went on without it.
+fn discount(attempts: &mut BTreeMap<u32, Known>, attempts_max: u32, start: Start) {
+    let last = attempts.keys().next_back().copied();
+    let mut spent: Vec<u32> = Vec::new();
+    let mut uncounted: Vec<u32> = Vec::new();
+    let mut failures = 0;
+    for (number, known) in &*attempts {
+        let is_followed = Some(*number) != last;
+        let is_final = match known.mark {
+            Mark::Failed { is_final } => {
+                spent.push(*number);
+                is_final
+            }
+            Mark::Doubtful => false,
+            Mark::Open if is_followed => {
+                uncounted.push(*number);
+                continue;
+            }
+            Mark::Succeeded | Mark::Uncounted | Mark::Open => continue,
+        };
+        failures += 1;
+        if (is_final || failures >= attempts_max) && (is_followed || start == Start::RetryFailed) {
+            // What is in doubt stays so until somebody settles it.
+            failures -= u32::try_from(spent.len()).unwrap_or(u32::MAX).min(failures);
+            uncounted.append(&mut spent);
+        }
+    }
+    for number in uncounted {
+        if let Some(known) = attempts.get_mut(&number) {
+            known.mark = Mark::Uncounted;
+        }
+    }
+}
+
+fn mark(row: &CallRow) -> Mark {
+    match (row.status, row.verdict) {
+        (Status::Succeeded, _) => Mark::Succeeded,
+        (Status::Failed, Some(Verdict::NotHappened)) => Mark::Open,
+        (Status::Failed, _) => of_failure(row),
+        (Status::Unknown, Some(Verdict::Retry)) => Mark::Open,
+        (Status::Unknown, _) if row.effect == Effect::Once => Mark::Doubtful,
+        (Status::Unknown | Status::Intended | Status::Refused, _) => Mark::Open,
+    }
+}
+
+/// Returns what a call says that failed. One that was cancelled, by a driver that was halted or stopped, says nothing: of
+/// those that may have had an effect the record says that nobody knows, not that they failed.
+fn of_failure(row: &CallRow) -> Mark {
+    match row.parsed_envelope().ok().flatten().and_then(|envelope| envelope.code()) {
+        Some(ErrorCode::ProcessAborted) => Mark::Uncounted,
+        code => Mark::Failed { is_final: code.is_some_and(is_final) },
+    }
+}
+
+/// Returns what a call was answered with whose time was over before its effect was known.
+fn ran_out_of_time(row: &CallRow) -> Option<Envelope> {
+    if row.status != Status::Unknown || row.verdict.is_some() || row.effect != Effect::Once {
+        return None;
+    }
+    let mut envelope = row.parsed_envelope().ok().flatten()?;
+    envelope.code().filter(|code| is_of_time(*code))?;
+    let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
+    metadata.replayed = true;
+    Some(envelope)
+}

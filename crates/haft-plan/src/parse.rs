@@ -1,0 +1,444 @@
+//! Reads a plan from text: JSON, and the form of each field. What a field means, and whether the tools agree, is
+//! [`check`](crate::check)'s. A field of the wrong form is reported and something harmless stands in for it, so that
+//! what is wrong elsewhere is found in the same pass.
+
+use std::ops::RangeInclusive;
+
+use haft::{plain_name, shown_value};
+use serde_json::{Map, Value};
+
+use crate::limits::{
+    FOUND_CHARS_MAX, NODE_TIMEOUT_S_DEFAULT, NODE_TIMEOUT_S_MAX, PLAN_BYTES_MAX, RETRIES_MAX,
+};
+use crate::plan::{Node, NodeId, OnFail, Plan};
+use crate::problem::{Code, Problem, Problems, shortened};
+use crate::reference::index_of;
+
+const PLAN_FIELDS: &[&str] = &["nodes", "final_output_node", "allow"];
+const NODE_FIELDS: &[&str] =
+    &["id", "tool", "function", "inputs", "depends_on", "retry", "timeout", "on_fail", "resources"];
+/// What models write instead, without case and marks.
+const ALIASES: &[(&str, &str)] = &[
+    ("steps", "nodes"),
+    ("tasks", "nodes"),
+    ("finalnode", "final_output_node"),
+    ("outputnode", "final_output_node"),
+    ("finaloutput", "final_output_node"),
+    ("allowed", "allow"),
+    ("toolname", "tool"),
+    ("func", "function"),
+    ("args", "inputs"),
+    ("arguments", "inputs"),
+    ("parameters", "inputs"),
+    ("params", "inputs"),
+    ("input", "inputs"),
+    ("dependson", "depends_on"),
+    ("dependencies", "depends_on"),
+    ("deps", "depends_on"),
+    ("needs", "depends_on"),
+    ("depends", "depends_on"),
+    ("dependency", "depends_on"),
+    ("requires", "depends_on"),
+    ("waitfor", "depends_on"),
+    ("after", "depends_on"),
+    ("continueonerror", "on_fail"),
+    ("continueonfail", "on_fail"),
+    ("retries", "retry"),
+    ("maxretries", "retry"),
+    ("timeouts", "timeout"),
+    ("timeoutms", "timeout"),
+    ("timeoutseconds", "timeout"),
+    ("onfailure", "on_fail"),
+    ("onerror", "on_fail"),
+    ("resource", "resources"),
+];
+/// What other formats have and plans have not, without case and marks: a plan that counts on it would do something else.
+const UNSUPPORTED: &[&str] = &[
+    "if",
+    "unless",
+    "when",
+    "condition",
+    "loop",
+    "for",
+    "foreach",
+    "while",
+    "until",
+    "repeat",
+    "before",
+    "next",
+    "parallel",
+    "concurrency",
+    "oncomplete",
+    "onsuccess",
+    "finally",
+];
+/// What holds for nodes one by one and not for a plan.
+const OF_NODES: &[&str] = &["timeout", "retry", "on_fail", "resources", "depends_on"];
+/// What plans are known to carry besides, in every node of many.
+const REMARKS: &[&str] = &["metadata", "thought", "status", "description"];
+/// Shortest name, in characters, that one wrong letter still hints at.
+const NEAR_CHARS_MIN: usize = 5;
+pub(crate) const RETRY_RANGE: RangeInclusive<u64> = 0..=RETRIES_MAX as u64;
+pub(crate) const TIMEOUT_RANGE: RangeInclusive<u64> = 1..=NODE_TIMEOUT_S_MAX as u64;
+
+/// Reads a plan from JSON text, or returns everything that is wrong with its form.
+pub fn parse(text: &str) -> Result<Plan, Vec<Problem>> {
+    read_text(text).into_result()
+}
+
+/// A plan as far as it could be read.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// Absent when the text is not an object at all.
+    pub(crate) plan: Option<Plan>,
+    pub(crate) problems: Problems,
+}
+
+impl Draft {
+    pub(crate) fn into_result(self) -> Result<Plan, Vec<Problem>> {
+        match self.plan {
+            Some(plan) if self.problems.is_empty() => Ok(plan),
+            _ => Err(self.problems.into_list()),
+        }
+    }
+}
+
+/// Reads a plan from JSON text as far as possible.
+pub(crate) fn read_text(text: &str) -> Draft {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let failed = |code, message: String| {
+        let mut problems = Problems::default();
+        problems.of_plan("", code, message);
+        Draft { plan: None, problems }
+    };
+    if text.len() > PLAN_BYTES_MAX {
+        let bytes = text.len();
+        return failed(
+            Code::TooLarge,
+            format!("a plan is at most {PLAN_BYTES_MAX} bytes, this one is {bytes}"),
+        );
+    }
+    match serde_json::from_str(text) {
+        Ok(value) => read(value),
+        Err(err) => failed(Code::BadJson, describe_bad_json(text, &err)),
+    }
+}
+
+/// Reads a plan from a JSON value as far as possible.
+pub(crate) fn read(value: Value) -> Draft {
+    let mut problems = Problems::default();
+    let Value::Object(fields) = value else {
+        let message = format!(
+            "expected an object with nodes and final_output_node, found {}",
+            shown_value(&value)
+        );
+        problems.of_plan("", Code::WrongType, message);
+        return Draft { plan: None, problems };
+    };
+    let mut reader = Fields { node: None, fields, handled: Vec::new(), problems: &mut problems };
+    let final_output_node = reader.required_id("final_output_node").unwrap_or(NodeId::new(0));
+    let allow = reader.texts("allow");
+    let values = reader.nodes();
+    reader.report_misspelt(PLAN_FIELDS);
+    reader.report_unsupported(OF_NODES);
+    let extras = reader.fields;
+    let nodes =
+        values.into_iter().enumerate().map(|(place, value)| read_node(place, value, &mut problems));
+    let plan = Plan { nodes: nodes.collect(), final_output_node, allow, extras };
+    Draft { plan: Some(plan), problems }
+}
+
+fn read_node(place: usize, value: Value, problems: &mut Problems) -> Node {
+    let id = NodeId::at(place);
+    let Value::Object(fields) = value else {
+        let message = format!("expected an object, found {}", shown_value(&value));
+        problems.of_plan(&format!("nodes[{place}]"), Code::WrongType, message);
+        return Node::new(id, String::new(), Value::Null);
+    };
+    let node = fields.get("id").and_then(id_of).unwrap_or(id);
+    let mut reader = Fields { node: Some(node), fields, handled: Vec::new(), problems };
+    let id = reader.required_id("id").unwrap_or(id);
+    let tool = reader.tool();
+    let function = reader.text("function");
+    let inputs = reader.inputs();
+    let depends_on = reader.ids("depends_on");
+    let retry = reader.number("retry", RETRY_RANGE).unwrap_or(0);
+    let timeout_s =
+        reader.number("timeout", TIMEOUT_RANGE).unwrap_or(u64::from(NODE_TIMEOUT_S_DEFAULT));
+    let on_fail = reader.on_fail();
+    let resources = reader.texts("resources");
+    reader.report_misspelt(NODE_FIELDS);
+    reader.report_unsupported(&[]);
+    Node {
+        id,
+        tool,
+        function,
+        inputs,
+        depends_on,
+        retry: u8::try_from(retry).unwrap_or(RETRIES_MAX),
+        timeout_s: u32::try_from(timeout_s).unwrap_or(NODE_TIMEOUT_S_MAX),
+        on_fail,
+        resources,
+        extras: reader.fields,
+    }
+}
+
+/// The fields of an object that were not read yet. A field that is null counts as left out.
+struct Fields<'p> {
+    node: Option<NodeId>,
+    fields: Map<String, Value>,
+    /// Fields that were there, or whose absence was reported.
+    handled: Vec<&'static str>,
+    problems: &'p mut Problems,
+}
+
+impl Fields<'_> {
+    fn take(&mut self, name: &'static str) -> Option<Value> {
+        let value = self.fields.shift_remove(name).filter(|value| !value.is_null())?;
+        self.handled.push(name);
+        Some(value)
+    }
+
+    fn report(&mut self, field: &str, code: Code, message: String) {
+        let (node, field) = (self.node, field.to_owned());
+        self.problems.push(Problem { node, field, code, message });
+    }
+
+    fn wrong(&mut self, field: &str, expected: &str, value: &Value) {
+        self.report(
+            field,
+            Code::WrongType,
+            format!("expected {expected}, found {}", shown_value(value)),
+        );
+    }
+
+    fn missing(&mut self, field: &'static str, expected: &str) {
+        let whole = if self.node.is_some() { "a node" } else { "a plan" };
+        let hint = match self.fields.keys().find(|name| meant(name, &[field]).is_some()) {
+            Some(name) => format!("write {} as {field}", shortened(name)),
+            None => format!("add {expected}"),
+        };
+        self.handled.push(field);
+        let message = format!("{whole} must have it, and it is missing: {hint}");
+        self.report(field, Code::MissingField, message);
+    }
+
+    fn required_id(&mut self, field: &'static str) -> Option<NodeId> {
+        let expected = if self.node.is_some() {
+            "the node's place, from 0"
+        } else {
+            "the id of the node whose output is the plan's"
+        };
+        let Some(value) = self.take(field) else {
+            self.missing(field, expected);
+            return None;
+        };
+        let id = id_of(&value);
+        if id.is_none() {
+            self.wrong(field, "the number of a node, as 0", &value);
+        }
+        id
+    }
+
+    fn tool(&mut self) -> String {
+        let tool = self.text("tool");
+        if tool.is_none() && !self.handled.contains(&"tool") {
+            self.missing("tool", "the id of a tool");
+        }
+        tool.unwrap_or_default()
+    }
+
+    fn text(&mut self, field: &'static str) -> Option<String> {
+        match self.take(field)? {
+            Value::String(text) => Some(text),
+            value => {
+                self.wrong(field, "text", &value);
+                None
+            }
+        }
+    }
+
+    fn inputs(&mut self) -> Value {
+        match self.take("inputs") {
+            None => Value::Object(Map::new()),
+            Some(value @ Value::Object(_)) => value,
+            Some(value) => {
+                self.wrong(
+                    "inputs",
+                    "an object of parameters, as {\"path\": \"README.md\"}",
+                    &value,
+                );
+                Value::Object(Map::new())
+            }
+        }
+    }
+
+    fn nodes(&mut self) -> Vec<Value> {
+        match self.take("nodes") {
+            None => {
+                self.missing("nodes", "a list of nodes");
+                Vec::new()
+            }
+            Some(Value::Array(values)) => values,
+            Some(value) => {
+                self.wrong("nodes", "a list of nodes", &value);
+                Vec::new()
+            }
+        }
+    }
+
+    fn list(&mut self, field: &'static str, expected: &str) -> Vec<Value> {
+        match self.take(field) {
+            None => Vec::new(),
+            Some(Value::Array(values)) => values,
+            Some(value) => {
+                self.wrong(field, expected, &value);
+                Vec::new()
+            }
+        }
+    }
+
+    fn ids(&mut self, field: &'static str) -> Vec<NodeId> {
+        let values = self.list(field, "a list of ids of nodes, as [0, 1]");
+        let mut ids = Vec::with_capacity(values.len());
+        for (place, value) in values.iter().enumerate() {
+            match id_of(value) {
+                Some(id) => ids.push(id),
+                None => {
+                    self.wrong(&format!("{field}[{place}]"), "the number of a node, as 0", value)
+                }
+            }
+        }
+        ids
+    }
+
+    fn texts(&mut self, field: &'static str) -> Vec<String> {
+        let values = self.list(field, "a list of names, as [\"database\"]");
+        let mut texts = Vec::with_capacity(values.len());
+        for (place, value) in values.into_iter().enumerate() {
+            match value {
+                Value::String(text) => texts.push(text),
+                value => self.wrong(&format!("{field}[{place}]"), "text", &value),
+            }
+        }
+        texts
+    }
+
+    fn number(&mut self, field: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+        let value = self.take(field)?;
+        let number = value.as_f64().filter(|number| number.fract() == 0.0);
+        let Some(number) = number else {
+            let expected = format!("a whole number from {} to {}", range.start(), range.end());
+            self.wrong(field, &expected, &value);
+            return None;
+        };
+        // The ranges are small, and in them a float that is whole writes itself as the integer it is.
+        let whole = format!("{number:.0}").parse().ok().filter(|whole| range.contains(whole));
+        if whole.is_none() {
+            self.report(field, Code::OutOfRange, out_of_range(&range, &shown_value(&value)));
+        }
+        whole
+    }
+
+    fn on_fail(&mut self) -> OnFail {
+        match self.take("on_fail") {
+            None => OnFail::Halt,
+            Some(Value::String(text)) if text == OnFail::Halt.as_str() => OnFail::Halt,
+            Some(Value::String(text)) if text == OnFail::Continue.as_str() => OnFail::Continue,
+            Some(value) => {
+                self.wrong("on_fail", "\"halt\" or \"continue\"", &value);
+                OnFail::Halt
+            }
+        }
+    }
+
+    /// Reports fields that look like one that is not there: what was meant to be a dependency must not be kept as a
+    /// remark that nobody reads.
+    fn report_misspelt(&mut self, known: &[&'static str]) {
+        let misspelt: Vec<(String, &str)> = self
+            .fields
+            .keys()
+            .filter_map(|name| Some((name.clone(), meant(name, known)?)))
+            .filter(|(_, field)| !self.handled.contains(field))
+            .collect();
+        for (name, field) in misspelt {
+            let message = format!("there is no such field: write it as {field}, or leave it out");
+            self.report(&name, Code::MisspeltField, message);
+        }
+    }
+
+    /// Reports fields that would have to change what happens, and cannot: those that plans have not, and `elsewhere` those
+    /// that only nodes have.
+    fn report_unsupported(&mut self, elsewhere: &[&str]) {
+        let names: Vec<String> = self.fields.keys().cloned().collect();
+        for name in names {
+            let message = if elsewhere.contains(&name.as_str()) {
+                "a plan has no such field, only nodes have: write it in each node that it is for"
+            } else if is_unsupported(&name) {
+                "plans have no such field, and nothing like it: leave it out"
+            } else {
+                continue;
+            };
+            self.report(&name, Code::UnknownField, message.to_owned());
+        }
+    }
+}
+
+/// Returns whether plans have nothing of that name, and it is no remark either.
+fn is_unsupported(name: &str) -> bool {
+    UNSUPPORTED.contains(&plain_name(name).as_ref())
+}
+
+/// Returns the field that a name which is not one was probably meant for.
+fn meant(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    if REMARKS.contains(&name) {
+        return None;
+    }
+    let name = plain_name(name);
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, field)| *field);
+    let is_near = |field: &&&'static str| {
+        let field = plain_name(field);
+        field == name
+            || (field.len() >= NEAR_CHARS_MIN && strsim::damerau_levenshtein(&field, &name) == 1)
+    };
+    alias.filter(|field| known.contains(field)).or_else(|| known.iter().find(is_near).copied())
+}
+
+/// Reads an id: a number, also where it is written as text.
+fn id_of(value: &Value) -> Option<NodeId> {
+    let number = match value {
+        Value::Number(number) => number.as_u64()?,
+        Value::String(text) => u64::try_from(index_of(text)?).ok()?,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    };
+    u32::try_from(number).ok().map(NodeId::new)
+}
+
+/// Says that a number is out of its range.
+pub(crate) fn out_of_range(range: &RangeInclusive<u64>, found: &str) -> String {
+    format!("expected a whole number from {} to {}, found {found}", range.start(), range.end())
+}
+
+fn describe_bad_json(text: &str, err: &serde_json::Error) -> String {
+    let what = err.to_string();
+    let what = what.split(" at line ").next().unwrap_or_default().to_lowercase();
+    let line = text.lines().nth(err.line().saturating_sub(1)).unwrap_or_default();
+    let from = err.column().saturating_sub(FOUND_CHARS_MAX / 2);
+    let excerpt: String = line.chars().skip(from).collect();
+    let hint = match text.trim_start() {
+        "" => "; the text is empty",
+        start if start.contains("```") => {
+            "; the plan stands inside a Markdown fence: give the JSON alone, without ``` and without words around it"
+        }
+        start if !start.starts_with('{') => "; give the JSON alone, without words around it",
+        _ => "",
+    };
+    let (line, column) = (err.line(), err.column());
+    format!(
+        "not valid JSON, line {line}, column {column}, near {:?}: {what}{hint}",
+        shortened(&excerpt)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! The tools that a plan may be made of: those of a registry that were offered, and no others, so that a plan cannot use
+//! what the model was not told of.
+
+use std::collections::BTreeSet;
+
+use haft_contract::ToolId;
+
+use crate::{KnownTool, Tools};
+
+pub(super) struct Offered<'a> {
+    tools: &'a dyn Tools,
+    ids: &'a BTreeSet<&'a ToolId>,
+}
+
+impl<'a> Offered<'a> {
+    pub(super) fn new(tools: &'a dyn Tools, ids: &'a BTreeSet<&'a ToolId>) -> Self {
+        Self { tools, ids }
+    }
+
+    /// Returns the tools in the order of their ids.
+    pub(super) fn each(&self) -> impl Iterator<Item = KnownTool<'a>> {
+        self.ids.iter().filter_map(|id| self.tools.find(id.as_str()))
+    }
+}
+
+impl Tools for Offered<'_> {
+    fn find(&self, name: &str) -> Option<KnownTool<'_>> {
+        self.tools.find(name).filter(|tool| self.ids.contains(&tool.contract.id))
+    }
+
+    fn near_matches(&self, name: &str) -> Vec<&str> {
+        let mut near = self.tools.near_matches(name);
+        near.retain(|name| self.find(name).is_some());
+        near
+    }
+}

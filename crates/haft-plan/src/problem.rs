@@ -1,0 +1,229 @@
+//! What is wrong with a plan, as data for programs and as text that a model can repair a plan by. Every problem is
+//! reported at once; only their number is bounded.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{FOUND_CHARS_MAX, NAMES_LISTED_MAX, PROBLEMS_MAX};
+use crate::plan::NodeId;
+
+/// One thing that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The node, unless it concerns the plan as a whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub node: Option<NodeId>,
+    /// Where inside the node or the plan, as `inputs.path`; empty for the whole.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub field: String,
+    /// What kind of problem it is.
+    pub code: Code,
+    /// What was found, what was expected, and what to do.
+    pub message: String,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident => $text:literal,)*) => {
+        /// Names the kind of a problem; the text is stable across versions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl Code {
+            /// All codes.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable text.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The text is not JSON.
+    BadJson => "bad_json",
+    /// The text, the number of nodes or the depth of inputs is beyond its bound.
+    TooLarge => "too_large",
+    /// A field that must be there is not.
+    MissingField => "missing_field",
+    /// A field holds something of another type.
+    WrongType => "wrong_type",
+    /// A field looks like another one, misspelt.
+    MisspeltField => "misspelt_field",
+    /// A field that would change what happens, if there was one of that name.
+    UnknownField => "unknown_field",
+    /// There are no nodes.
+    NoNodes => "no_nodes",
+    /// An id is not the next number.
+    BadId => "bad_id",
+    /// Two nodes have the same id.
+    DuplicateId => "duplicate_id",
+    /// No tool has that name.
+    UnknownTool => "unknown_tool",
+    /// The function is not the tool's.
+    WrongFunction => "wrong_function",
+    /// A parameter that the tool requires is missing.
+    MissingParameter => "missing_parameter",
+    /// The tool has no such parameter.
+    InventedParameter => "invented_parameter",
+    /// A parameter does not satisfy the tool's schema.
+    BadInput => "bad_input",
+    /// The tool's own schema cannot be used.
+    BadSchema => "bad_schema",
+    /// A node depends on one that does not exist.
+    UnknownDependency => "unknown_dependency",
+    /// A node depends on itself.
+    SelfDependency => "self_dependency",
+    /// A node depends on a later one.
+    LaterDependency => "later_dependency",
+    /// A dependency is named twice.
+    DuplicateDependency => "duplicate_dependency",
+    /// Nodes depend on one another in a circle.
+    Cycle => "cycle",
+    /// A number is out of its range.
+    OutOfRange => "out_of_range",
+    /// A name that nothing can be called by, or that stands twice.
+    BadName => "bad_name",
+    /// A tool whose effect must not be repeated would be tried again.
+    RetryOfOnce => "retry_of_once",
+    /// The final output node does not exist.
+    UnknownFinalNode => "unknown_final_node",
+    /// A placeholder that is no reference was left.
+    Placeholder => "placeholder",
+    /// A reference that cannot be read.
+    BadReference => "bad_reference",
+    /// A reference to a node that is missing from `depends_on`.
+    UndeclaredReference => "undeclared_reference",
+    /// A reference to the node itself.
+    SelfReference => "self_reference",
+    /// A reference to a later node.
+    LaterReference => "later_reference",
+    /// A reference to a node that does not exist.
+    UnknownReference => "unknown_reference",
+    /// A reference inside a line that a shell reads.
+    ShellLine => "shell_line",
+    /// A reference into an input that is not given or lacks what it names.
+    NoInput => "no_input",
+    /// More problems than are listed.
+    More => "more",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Problem {
+    /// Writes one line: `node 3: inputs.path: expected string, found 7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(node) = self.node {
+            write!(f, "node {node}: ")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Problems as they are found: the first ones in full, the rest as a number.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    list: Vec<Problem>,
+    beyond: usize,
+}
+
+impl Problems {
+    pub(crate) fn push(&mut self, problem: Problem) {
+        if self.list.len() < PROBLEMS_MAX {
+            self.list.push(problem);
+        } else {
+            self.beyond += 1;
+        }
+    }
+
+    pub(crate) fn of_plan(&mut self, field: &str, code: Code, message: impl Into<String>) {
+        self.push(Problem { node: None, field: field.to_owned(), code, message: message.into() });
+    }
+
+    pub(crate) fn of_node(
+        &mut self,
+        node: NodeId,
+        field: &str,
+        code: Code,
+        message: impl Into<String>,
+    ) {
+        let (field, message) = (field.to_owned(), message.into());
+        self.push(Problem { node: Some(node), field, code, message });
+    }
+
+    /// Adds what a later look found, but for fields that an earlier look found something about: that would be said
+    /// of what stands in for the field and not of what was written.
+    pub(crate) fn add_others(&mut self, later: Self) {
+        let known: std::collections::HashSet<(Option<NodeId>, String)> =
+            self.list.iter().map(|problem| (problem.node, problem.first_name())).collect();
+        for problem in later.list {
+            if !known.contains(&(problem.node, problem.first_name())) {
+                self.push(problem);
+            }
+        }
+        self.beyond += later.beyond;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Problem> {
+        let mut list = self.list;
+        if self.beyond > 0 {
+            let message = format!("{} more problems are not listed: mend these first", self.beyond);
+            list.push(Problem { node: None, field: String::new(), code: Code::More, message });
+        }
+        list
+    }
+}
+
+impl Problem {
+    fn first_name(&self) -> String {
+        self.field.split(['.', '[']).next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Cuts text that a message repeats, and takes control characters out of it.
+pub(crate) fn shortened(text: &str) -> String {
+    let mut short: String = text
+        .chars()
+        .take(FOUND_CHARS_MAX)
+        .map(|one| if one.is_control() { ' ' } else { one })
+        .collect();
+    if text.chars().nth(FOUND_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Lists names for a message: `a, b, c and 4 more`.
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    let mut beyond = 0_usize;
+    for (place, name) in names.enumerate() {
+        if place >= NAMES_LISTED_MAX {
+            beyond += 1;
+            continue;
+        }
+        let comma = if place == 0 { "" } else { ", " };
+        text.push_str(comma);
+        text.push_str(&shortened(name));
+    }
+    if beyond > 0 {
+        text.push_str(&format!(" and {beyond} more"));
+    }
+    text
+}

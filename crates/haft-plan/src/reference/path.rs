@@ -1,0 +1,128 @@
+//! A path into a JSON value, as a reference spells it.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::near::did_you_mean;
+use crate::problem::{listed, shortened};
+
+/// A path into a JSON value; empty for the whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Path(pub(crate) Vec<Segment>);
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// A plain name: a field of an object, or the index of an array where it is a number.
+    Name(String),
+    /// A name in quotes: a field of an object.
+    Quoted(String),
+    /// A number in brackets: the index of an array.
+    Index(usize),
+}
+
+/// Says where a path ends too early, and what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The part of the path that leads somewhere.
+    pub(crate) reached: Path,
+    /// What is there, and what to write instead.
+    pub(crate) found: String,
+}
+
+impl Path {
+    /// Returns the steps.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// Returns what the path names inside `whole`.
+    pub(crate) fn follow<'v>(&self, whole: &'v Value) -> Result<&'v Value, Missing> {
+        let mut at = whole;
+        for (depth, segment) in self.0.iter().enumerate() {
+            at = segment.follow(at).ok_or_else(|| Missing {
+                reached: Self(self.0.iter().take(depth).cloned().collect()),
+                found: describe_miss(segment, at),
+            })?;
+        }
+        Ok(at)
+    }
+}
+
+impl Segment {
+    fn follow<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        match (self, value) {
+            (Self::Name(name) | Self::Quoted(name), Value::Object(fields)) => fields.get(name),
+            (Self::Name(name), Value::Array(items)) => items.get(index_of(name)?),
+            (Self::Index(index), Value::Array(items)) => items.get(*index),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a plain name as an index: digits, and no zero before them.
+pub(crate) fn index_of(name: &str) -> Option<usize> {
+    let is_number =
+        name == "0" || (!name.starts_with('0') && name.bytes().all(|one| one.is_ascii_digit()));
+    if is_number { name.parse().ok() } else { None }
+}
+
+/// Returns whether a name may stand in a path without quotes.
+pub(crate) fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_plain_char)
+}
+
+pub(crate) fn is_plain_char(one: char) -> bool {
+    one.is_alphanumeric() || one == '_' || one == '-'
+}
+
+fn describe_miss(segment: &Segment, value: &Value) -> String {
+    match value {
+        Value::Object(fields) if fields.is_empty() => "an object without fields".to_owned(),
+        Value::Object(fields) => {
+            let names = listed(fields.keys().map(String::as_str));
+            let near = match segment {
+                Segment::Name(name) | Segment::Quoted(name) => {
+                    did_you_mean(name, fields.keys().map(String::as_str))
+                }
+                Segment::Index(_) => String::new(),
+            };
+            format!("an object with {names}{near}")
+        }
+        Value::Array(items) if items.is_empty() => "an array without items".to_owned(),
+        Value::Array(items) => {
+            format!("an array of {} items, from [0] to [{}]", items.len(), items.len() - 1)
+        }
+        Value::String(text) => {
+            format!("text, which has no fields: {}", shortened(&format!("{text:?}")))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => format!("{value}, which has no fields"),
+    }
+}
+
+impl fmt::Display for Path {
+    /// Writes the path as it stands after `STEPS.0`: `.items[0]["a.b"]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|segment| segment.fmt(f))
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, ".{name}"),
+            Self::Index(index) => write!(f, "[{index}]"),
+            Self::Quoted(name) => {
+                f.write_str("[\"")?;
+                for one in name.chars() {
+                    if one == '"' || one == '\\' {
+                        f.write_str("\\")?;
+                    }
+                    write!(f, "{one}")?;
+                }
+                f.write_str("\"]")
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Reads references out of text, in one pass from left to right.
+
+use super::path::{Path, Segment, index_of, is_plain_char};
+use super::template::{Malformed, Piece, Reference, Source};
+use crate::limits::PATH_SEGMENTS_MAX;
+use crate::plan::NodeId;
+use crate::problem::shortened;
+
+const ESCAPE_HINT: &str = "two literal braces are written \\{{ (inside JSON: \"\\\\{{\")";
+
+/// Splits `text` into literal pieces and references. Adjacent literals are one piece. What cannot be read is left out and
+/// reported.
+pub(super) fn pieces(text: &str) -> (Vec<Piece>, Vec<Malformed>) {
+    let mut pieces = Vec::new();
+    let mut malformed = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("{{") {
+        let (before, braces) = rest.split_at(at);
+        let plain = before.trim_end_matches('\\');
+        let backslashes = before.len() - plain.len();
+        literal.push_str(plain);
+        literal.extend(std::iter::repeat_n('\\', backslashes / 2));
+        if backslashes % 2 == 1 {
+            literal.push_str("{{");
+            rest = braces.get(2..).unwrap_or_default();
+            continue;
+        }
+        // The last two of several braces open, so that a reference can stand inside literal ones.
+        let inside = braces.trim_start_matches('{');
+        let extra = braces.len() - inside.len() - 2;
+        literal.extend(std::iter::repeat_n('{', extra));
+        rest = match reference(inside) {
+            Ok((reference, after)) => {
+                if !literal.is_empty() {
+                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                }
+                pieces.push(Piece::Reference(reference));
+                after
+            }
+            Err(why) => {
+                malformed.push(why);
+                inside.split_once("}}").map_or("", |(_, after)| after)
+            }
+        };
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        pieces.push(Piece::Literal(literal));
+    }
+    (pieces, malformed)
+}
+
+/// Returns the reference of another language that a text holds, such as `${STEPS.0}`. It would be handed on as it stands.
+pub(super) fn foreign(text: &str) -> Option<Malformed> {
+    let (_, inside) = text.split_once("${")?;
+    let is_meant = ["STEPS", "INPUT"].iter().any(|name| {
+        inside.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '[', '}']))
+    });
+    let end = inside.find('}').map_or(inside.len(), |end| end + 1);
+    let written = shortened(&format!("${{{}", inside.get(..end).unwrap_or(inside)));
+    is_meant.then(|| {
+        Malformed::Placeholder(format!(
+            "{written} is a placeholder that nothing fills: a reference is {{{{STEPS.<id>.<path>}}}} or {{{{INPUT.<path>}}}}"
+        ))
+    })
+}
+
+/// Reads a reference whose opening braces were read, and returns what follows the closing ones.
+fn reference(inside: &str) -> Result<(Reference, &str), Malformed> {
+    let mut reader = Reader { rest: inside.trim_start() };
+    let name = reader.plain_name();
+    let source = match name {
+        "STEPS" => Source::Step(reader.step().map_err(|why| bad(inside, why))?),
+        "INPUT" => Source::Input,
+        _ => return Err(no_reference(inside, name)),
+    };
+    let path = reader.path().map_err(|why| bad(inside, why))?;
+    match reader.rest.trim_start().strip_prefix("}}") {
+        Some(after) => Ok((Reference { source, path }, after)),
+        None => Err(bad(inside, reader.unexpected())),
+    }
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    fn plain_name(&mut self) -> &'t str {
+        let end = self.rest.find(|one| !is_plain_char(one)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        name
+    }
+
+    fn step(&mut self) -> Result<NodeId, String> {
+        let number = match self.segment()? {
+            Some(Segment::Name(name)) => index_of(&name),
+            Some(Segment::Index(index)) => Some(index),
+            Some(Segment::Quoted(_)) | None => None,
+        };
+        let id = number.and_then(|number| u32::try_from(number).ok()).map(NodeId::new);
+        id.ok_or_else(|| "STEPS is followed by the id of a node, as in {{STEPS.0}}".to_owned())
+    }
+
+    fn path(&mut self) -> Result<Path, String> {
+        let mut segments = Vec::new();
+        while let Some(segment) = self.segment()? {
+            if segments.len() == PATH_SEGMENTS_MAX {
+                return Err(format!("its path is longer than {PATH_SEGMENTS_MAX} names"));
+            }
+            segments.push(segment);
+        }
+        Ok(Path(segments))
+    }
+
+    /// Reads one step of a path, or nothing where the path ends.
+    fn segment(&mut self) -> Result<Option<Segment>, String> {
+        if let Some(rest) = self.rest.strip_prefix('.') {
+            self.rest = rest;
+            let name = self.plain_name();
+            if name.is_empty() {
+                return Err("a name is missing after a dot".to_owned());
+            }
+            return Ok(Some(Segment::Name(name.to_owned())));
+        }
+        let Some(rest) = self.rest.strip_prefix('[') else { return Ok(None) };
+        self.rest = rest;
+        let segment = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => Segment::Quoted(self.quoted(quote)?),
+            _ => {
+                let name = self.plain_name();
+                let index = index_of(name).ok_or_else(|| {
+                    format!("[{}] is neither an index from 0 nor a name in quotes", shortened(name))
+                })?;
+                Segment::Index(index)
+            }
+        };
+        let closed = self.rest.strip_prefix(']').ok_or("a closing ] is missing")?;
+        self.rest = closed;
+        Ok(Some(segment))
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, String> {
+        let mut name = String::new();
+        let mut chars = self.rest.char_indices().skip(1);
+        while let Some((at, one)) = chars.next() {
+            if one == quote {
+                self.rest = self.rest.get(at + quote.len_utf8()..).unwrap_or_default();
+                return Ok(name);
+            }
+            let literal = if one == '\\' { chars.next().map(|(_, next)| next) } else { Some(one) };
+            name.extend(literal);
+        }
+        Err("a closing quote is missing".to_owned())
+    }
+
+    fn unexpected(&self) -> String {
+        let rest = self.rest.trim_start();
+        match rest.chars().next() {
+            None => "its closing }} is missing".to_owned(),
+            Some('}') => "it ends with a single }".to_owned(),
+            Some(one) => format!(
+                "{one:?} is not expected there; a name with such a character stands in quotes, as in [\"total sum\"]"
+            ),
+        }
+    }
+}
+
+fn bad(inside: &str, why: String) -> Malformed {
+    Malformed::Reference(format!("{} is not a reference that can be read: {why}", excerpt(inside)))
+}
+
+fn no_reference(inside: &str, name: &str) -> Malformed {
+    let meant = ["STEPS", "INPUT"].into_iter().find(|known| {
+        name.eq_ignore_ascii_case(known) || name.eq_ignore_ascii_case(known.trim_end_matches('S'))
+    });
+    let hint = match meant {
+        Some(known) => format!("write {known} in capitals"),
+        None => format!(
+            "a reference is {{{{STEPS.<id>.<path>}}}} or {{{{INPUT.<path>}}}}, and {ESCAPE_HINT}"
+        ),
+    };
+    Malformed::Placeholder(format!(
+        "{} is a placeholder that nothing fills: {hint}",
+        excerpt(inside)
+    ))
+}
+
+/// Returns the braces and what stands between them, shortened.
+fn excerpt(inside: &str) -> String {
+    let text = match inside.find("}}") {
+        Some(end) => inside.get(..end + 2).unwrap_or(inside),
+        None => inside,
+    };
+    shortened(&format!("{{{{{text}"))
+}

@@ -1,0 +1,78 @@
+//! The way to a place inside a value, kept on the stack while the value is walked, and written only when somebody must be
+//! told: most walks find nothing to tell.
+
+use super::path::{Segment, is_plain};
+
+/// The way to a place inside a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trail<'t> {
+    before: Option<&'t Trail<'t>>,
+    step: Step<'t>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'t> {
+    Whole(&'t str),
+    Name(&'t str),
+    Index(usize),
+}
+
+impl<'t> Trail<'t> {
+    /// Returns the way to the whole, which messages call `name`.
+    pub(super) fn of_whole(name: &'t str) -> Self {
+        Self { before: None, step: Step::Whole(name) }
+    }
+
+    /// Returns the way to the field `name` of this place.
+    pub(super) fn field<'s>(&'s self, name: &'s str) -> Trail<'s> {
+        Trail { before: Some(self), step: Step::Name(name) }
+    }
+
+    /// Returns the way to the item `index` of this place.
+    pub(super) fn item(&self, index: usize) -> Trail<'_> {
+        Trail { before: Some(self), step: Step::Index(index) }
+    }
+
+    /// Returns how many steps beneath the whole the place is.
+    pub(super) fn depth(&self) -> usize {
+        self.before.map_or(0, |before| before.depth() + 1)
+    }
+
+    /// Returns whether the way leads into that field of the whole.
+    pub(crate) fn is_within_field(&self, field: &str) -> bool {
+        match (self.before, self.step) {
+            (Some(whole), Step::Name(name)) if whole.before.is_none() => name == field,
+            (Some(before), _) => before.is_within_field(field),
+            (None, _) => false,
+        }
+    }
+
+    /// Returns the way as messages write it: `inputs.items[0]["a.b"]`.
+    pub(crate) fn written(&self) -> String {
+        let mut text = self.before.map(Self::written).unwrap_or_default();
+        match self.step {
+            Step::Whole(name) => text.push_str(name),
+            Step::Name(name) => text.push_str(&named(name).to_string()),
+            Step::Index(index) => text.push_str(&Segment::Index(index).to_string()),
+        }
+        text
+    }
+
+    /// Returns the way as a JSON pointer, in which the whole has no name.
+    pub(super) fn pointer(&self) -> String {
+        let mut text = self.before.map(Self::pointer).unwrap_or_default();
+        match self.step {
+            Step::Whole(_) => {}
+            Step::Name(name) => {
+                text.push_str(&format!("/{}", name.replace('~', "~0").replace('/', "~1")))
+            }
+            Step::Index(index) => text.push_str(&format!("/{index}")),
+        }
+        text
+    }
+}
+
+/// Returns the step of a path to the field `name`.
+pub(crate) fn named(name: &str) -> Segment {
+    if is_plain(name) { Segment::Name(name.to_owned()) } else { Segment::Quoted(name.to_owned()) }
+}

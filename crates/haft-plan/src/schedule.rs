@@ -1,0 +1,430 @@
+//! Decides which node of a plan is called when. Pure: what happened and the time go in, what is to be done comes out.
+//! Nothing is called here, nothing waits, and what a call answered is none of its business.
+//!
+//! Ready nodes run in parallel up to a bound, the lowest id first. Nodes that name the same resource run one after the
+//! other in the order of their ids, whatever becomes of each. Where nothing halts the plan, what becomes of every node
+//! follows from the outcomes of the calls alone, not from their order. A plan that is gone on with first learns what
+//! earlier processes were answered, and starts nothing new before.
+
+mod backoff;
+mod exchange;
+mod ready;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use haft_contract::ToolId;
+
+use crate::checked::CheckedPlan;
+use crate::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
+use crate::plan::{NodeId, OnFail};
+pub use backoff::Backoff;
+pub use exchange::Ending;
+pub(crate) use exchange::{Command, Ended, Happening};
+use ready::Ready;
+pub use ready::ToolBounds;
+pub(crate) use state::{Cause, State};
+
+/// How much of a plan happens at the same time, and how soon what failed is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Nodes that run at the same time, at most [`PARALLEL_MAX`].
+    pub parallel: NonZeroUsize,
+    /// Bounds of single tools.
+    pub tools: BTreeMap<ToolId, ToolBounds>,
+    /// The times between attempts.
+    pub backoff: Backoff,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { parallel: PARALLEL_DEFAULT, tools: BTreeMap::new(), backoff: Backoff::default() }
+    }
+}
+
+/// One node as the schedule sees it.
+#[derive(Clone, Debug, Default)]
+struct Step {
+    depends_on: Vec<NodeId>,
+    dependents: Vec<NodeId>,
+    /// The nodes that use one of its resources next.
+    followers: Vec<NodeId>,
+    attempts_max: u32,
+    on_fail: OnFail,
+    tool: usize,
+    /// Attempts of earlier processes whose ends are recorded.
+    attempts_recorded: u32,
+}
+
+/// A plan that is under way.
+pub(crate) struct Schedule {
+    steps: Arc<[Step]>,
+    nodes: Vec<Progress>,
+    ready: Ready,
+    /// Ready nodes whose next attempt is recorded already.
+    recalls: BTreeSet<NodeId>,
+    parallel: usize,
+    backoff: Backoff,
+    course: Course,
+    running: usize,
+    /// How many of those that run are recorded already.
+    recalling: usize,
+    backing_off: usize,
+    unfinished: usize,
+    wakes_at_ms: Option<u64>,
+    commands: Vec<Command>,
+    #[cfg(test)]
+    seen: BTreeSet<(State, Cause)>,
+}
+
+struct Progress {
+    state: State,
+    /// Dependencies that have not succeeded.
+    dependencies_left: usize,
+    /// Earlier users of its resources that the resources have not gone past.
+    users_left: usize,
+    /// Whether its resources have gone past it: it has ended, and so have all their earlier users.
+    is_passed: bool,
+    attempts_begun: u32,
+}
+
+/// Where the plan as a whole is going; a later one overrules an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Course {
+    Going,
+    Stopping,
+    Doubting,
+    Aborting,
+    Halting(NodeId),
+    Done,
+}
+
+impl Schedule {
+    /// Returns the schedule of a plan. `attempts_recorded` says of each node how many attempts of earlier processes have
+    /// ended; nodes that it does not reach have none.
+    pub(crate) fn new(plan: &CheckedPlan, bounds: &Bounds, attempts_recorded: &[u32]) -> Self {
+        let mut tools: BTreeMap<&ToolId, usize> = BTreeMap::new();
+        let mut bounds_of_tools = Vec::new();
+        let mut last_users: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut steps: Vec<Step> = Vec::with_capacity(plan.nodes().len());
+        for (place, node) in plan.nodes().iter().enumerate() {
+            let id = &node.contract().id;
+            let tool = *tools.entry(id).or_insert_with(|| {
+                bounds_of_tools.push(bounds.tools.get(id).copied().unwrap_or_default());
+                bounds_of_tools.len() - 1
+            });
+            for resource in node.resources() {
+                let before = last_users.insert(resource, place);
+                if let Some(step) = before.and_then(|before| steps.get_mut(before)) {
+                    step.followers.push(node.id());
+                }
+            }
+            steps.push(Step {
+                depends_on: node.depends_on().to_vec(),
+                dependents: node.dependents().to_vec(),
+                followers: Vec::new(),
+                attempts_max: node.attempts_max(),
+                on_fail: node.on_fail(),
+                tool,
+                attempts_recorded: attempts_recorded.get(place).copied().unwrap_or_default(),
+            });
+        }
+        Self::of_steps(steps, bounds, bounds_of_tools)
+    }
+
+    fn of_steps(steps: Vec<Step>, bounds: &Bounds, of_tools: Vec<ToolBounds>) -> Self {
+        let mut nodes: Vec<Progress> = steps
+            .iter()
+            .map(|step| Progress {
+                state: State::Waiting,
+                dependencies_left: step.depends_on.len(),
+                users_left: 0,
+                is_passed: false,
+                attempts_begun: 0,
+            })
+            .collect();
+        for follower in steps.iter().flat_map(|step| &step.followers) {
+            if let Some(node) = nodes.get_mut(follower.index()) {
+                node.users_left += 1;
+            }
+        }
+        Self {
+            unfinished: nodes.len(),
+            steps: steps.into(),
+            nodes,
+            ready: Ready::new(of_tools),
+            recalls: BTreeSet::new(),
+            parallel: bounds.parallel.min(PARALLEL_MAX).get(),
+            backoff: bounds.backoff,
+            course: Course::Going,
+            running: 0,
+            recalling: 0,
+            backing_off: 0,
+            wakes_at_ms: None,
+            commands: Vec::new(),
+            #[cfg(test)]
+            seen: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in what happened at `now_ms`, a time that never goes back, and returns what is to be done.
+    pub(crate) fn handle(&mut self, happening: Happening, now_ms: u64) -> Vec<Command> {
+        if self.course == Course::Done {
+            return Vec::new();
+        }
+        match happening {
+            Happening::Begun => self.begin(),
+            Happening::Ended { node, how } => self.ended(node, how),
+            Happening::RetryDue { node } => {
+                if self.go(node, Cause::RetryDue) {
+                    self.backing_off -= 1;
+                    self.line_up(node);
+                }
+            }
+            Happening::TimeCame => self.wakes_at_ms = None,
+            Happening::ToldToStop => self.turn(Course::Stopping),
+            Happening::ToldToAbort => self.turn(Course::Aborting),
+        }
+        if self.course == Course::Going {
+            self.start_ready(now_ms);
+        }
+        self.conclude();
+        std::mem::take(&mut self.commands)
+    }
+
+    /// Returns how far each node has come.
+    pub(crate) fn states(&self) -> impl Iterator<Item = State> {
+        self.nodes.iter().map(|node| node.state)
+    }
+
+    /// Returns for each node which one kept it from running: of several that failed the lowest, so that it does not
+    /// depend on which failed first.
+    pub(crate) fn causes(&self, ending: &Ending) -> Vec<Option<NodeId>> {
+        let mut failed: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
+        let mut causes = Vec::with_capacity(self.nodes.len());
+        for (place, (node, step)) in self.nodes.iter().zip(&*self.steps).enumerate() {
+            let of_dependencies =
+                step.depends_on.iter().filter_map(|id| failed.get(id.index()).copied()?).min();
+            let (root, cause) = match (node.state, ending) {
+                (State::Failed, _) => (Some(NodeId::at(place)), None),
+                (State::Skipped, _) => (of_dependencies, of_dependencies),
+                (State::Cancelled, Ending::Halted { by }) => (None, Some(*by)),
+                _ => (None, None),
+            };
+            failed.push(root);
+            causes.push(cause);
+        }
+        causes
+    }
+
+    fn begin(&mut self) {
+        for place in 0..self.nodes.len() {
+            self.unblock(NodeId::at(place));
+        }
+    }
+
+    /// Brings a node into another state, unless the cause comes too late for that.
+    fn go(&mut self, id: NodeId, cause: Cause) -> bool {
+        let Some(node) = self.nodes.get_mut(id.index()) else { return false };
+        let Some(state) = node.state.after(cause) else { return false };
+        #[cfg(test)]
+        self.seen.insert((node.state, cause));
+        node.state = state;
+        self.unfinished -= usize::from(state.is_final());
+        true
+    }
+
+    /// Makes a node ready, unless it waits for something.
+    fn unblock(&mut self, id: NodeId) {
+        let is_free = |node: &Progress| node.dependencies_left == 0 && node.users_left == 0;
+        if self.nodes.get(id.index()).is_some_and(is_free) && self.go(id, Cause::Unblocked) {
+            self.line_up(id);
+        }
+    }
+
+    /// Puts a ready node where it is taken from when its turn comes.
+    fn line_up(&mut self, id: NodeId) {
+        if self.is_recorded(id) {
+            self.recalls.insert(id);
+        } else if let Some(step) = self.steps.get(id.index()) {
+            self.ready.add(step.tool, id);
+        }
+    }
+
+    /// Returns whether the next attempt of a node is recorded already.
+    fn is_recorded(&self, id: NodeId) -> bool {
+        let begun = self.nodes.get(id.index()).map_or(0, |node| node.attempts_begun);
+        self.steps.get(id.index()).is_some_and(|step| begun < step.attempts_recorded)
+    }
+
+    fn start_ready(&mut self, now_ms: u64) {
+        while self.running < self.parallel {
+            let recalled = self.recalls.pop_first();
+            if recalled.is_none() && self.recalling > 0 {
+                return;
+            }
+            let Some(id) = recalled.or_else(|| self.ready.take(now_ms)) else { return };
+            self.recalling += usize::from(recalled.is_some());
+            self.running += 1;
+            self.go(id, Cause::Started);
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.attempts_begun += 1;
+                let attempt = node.attempts_begun;
+                self.commands.push(Command::Start { node: id, attempt });
+            }
+        }
+    }
+
+    fn ended(&mut self, id: NodeId, how: Ended) {
+        let steps = Arc::clone(&self.steps);
+        let (Some(step), Some(node)) = (steps.get(id.index()), self.nodes.get(id.index())) else {
+            return;
+        };
+        if node.state != State::Running {
+            return;
+        }
+        let attempt = node.attempts_begun;
+        let was_recorded = attempt <= step.attempts_recorded;
+        self.running -= 1;
+        if was_recorded {
+            self.recalling -= 1;
+        } else {
+            self.ready.ended(step.tool);
+        }
+        match how {
+            Ended::Succeeded => {
+                self.go(id, Cause::Answered);
+                for dependent in &step.dependents {
+                    if let Some(node) = self.nodes.get_mut(dependent.index()) {
+                        node.dependencies_left = node.dependencies_left.saturating_sub(1);
+                    }
+                    self.unblock(*dependent);
+                }
+                self.pass(id);
+            }
+            Ended::Failed if attempt < step.attempts_max => {
+                self.failed_for_now(id, attempt, was_recorded)
+            }
+            Ended::Failed | Ended::Refused => self.failed_for_good(id, step),
+            Ended::InDoubt => {
+                self.go(id, Cause::LeftInDoubt);
+                self.turn(Course::Doubting);
+            }
+            Ended::Cancelled => {
+                self.go(id, Cause::CallCancelled);
+            }
+        }
+    }
+
+    fn failed_for_now(&mut self, id: NodeId, attempt: u32, was_recorded: bool) {
+        if was_recorded {
+            self.go(id, Cause::FailedBefore);
+            self.line_up(id);
+        } else {
+            self.go(id, Cause::FailedForNow);
+            self.backing_off += 1;
+            let delay_ms = self.backoff.delay_ms(attempt);
+            match self.course {
+                Course::Going => self.commands.push(Command::RetryIn { node: id, delay_ms }),
+                // Whoever goes on with the run makes the next attempt.
+                Course::Stopping | Course::Doubting | Course::Aborting | Course::Done => {}
+                Course::Halting(_) => {
+                    self.go(id, Cause::Halted);
+                }
+            }
+        }
+    }
+
+    fn failed_for_good(&mut self, id: NodeId, step: &Step) {
+        self.go(id, Cause::FailedForGood);
+        let steps = Arc::clone(&self.steps);
+        let mut lost = vec![id];
+        while let Some(one) = lost.pop() {
+            for dependent in steps.get(one.index()).into_iter().flat_map(|step| &step.dependents) {
+                if self.go(*dependent, Cause::DependencyFailed) {
+                    self.commands.push(Command::Skip { node: *dependent, because_of: id });
+                    lost.push(*dependent);
+                }
+            }
+            self.pass(one);
+        }
+        if step.on_fail == OnFail::Halt {
+            self.turn(Course::Halting(id));
+        }
+    }
+
+    /// Hands the resources of a node that has ended to their next users; past one that was skipped only when its own
+    /// turn would have come, because an earlier user may still run.
+    fn pass(&mut self, id: NodeId) {
+        let steps = Arc::clone(&self.steps);
+        let mut ended = vec![id];
+        while let Some(one) = ended.pop() {
+            let Some(node) = self.nodes.get_mut(one.index()) else { continue };
+            if node.is_passed || node.users_left > 0 || !node.state.is_final() {
+                continue;
+            }
+            node.is_passed = true;
+            for follower in steps.get(one.index()).into_iter().flat_map(|step| &step.followers) {
+                if let Some(node) = self.nodes.get_mut(follower.index()) {
+                    node.users_left = node.users_left.saturating_sub(1);
+                }
+                self.unblock(*follower);
+                ended.push(*follower);
+            }
+        }
+    }
+
+    /// Turns the plan as a whole another way, unless it is going a more decided one already.
+    fn turn(&mut self, course: Course) {
+        if course <= self.course || matches!(self.course, Course::Halting(_)) {
+            return;
+        }
+        let cancels = course >= Course::Aborting && self.course < Course::Aborting;
+        self.course = course;
+        for place in 0..self.nodes.len() {
+            let id = NodeId::at(place);
+            match self.nodes.get(place).map(|node| node.state) {
+                Some(State::Running) if cancels => self.commands.push(Command::Cancel { node: id }),
+                _ if matches!(course, Course::Halting(_)) => {
+                    self.go(id, Cause::Halted);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn conclude(&mut self) {
+        let waits = self.running > 0 || self.backing_off > 0 || !self.recalls.is_empty();
+        let ending = match self.course {
+            Course::Going | Course::Stopping if self.unfinished == 0 => Ending::Finished,
+            Course::Going if waits || !self.ready.is_empty() => return self.wake(),
+            Course::Going => Ending::Deadlock { nodes: self.left() },
+            _ if self.running > 0 => return,
+            Course::Stopping => Ending::Stopped,
+            Course::Doubting => Ending::InDoubt,
+            Course::Aborting => Ending::Aborted,
+            Course::Halting(by) => Ending::Halted { by },
+            Course::Done => return,
+        };
+        self.course = Course::Done;
+        self.commands.push(Command::Done(ending));
+    }
+
+    /// Asks to be woken when a tool may be called again.
+    fn wake(&mut self) {
+        let Some(opens_at_ms) = self.ready.opens_at_ms() else { return };
+        if self.wakes_at_ms.is_none_or(|wakes_at_ms| opens_at_ms < wakes_at_ms) {
+            self.wakes_at_ms = Some(opens_at_ms);
+            self.commands.push(Command::WakeAt { at_ms: opens_at_ms });
+        }
+    }
+
+    fn left(&self) -> Vec<NodeId> {
+        let unfinished = self.nodes.iter().enumerate().filter(|(_, node)| !node.state.is_final());
+        unfinished.map(|(place, _)| NodeId::at(place)).collect()
+    }
+}

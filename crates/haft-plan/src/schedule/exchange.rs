@@ -1,0 +1,80 @@
+//! What goes into a schedule and what comes out of it.
+
+use serde::Serialize;
+
+use crate::plan::NodeId;
+
+/// How a plan came to its end, or to a halt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "ending", rename_all = "snake_case")]
+pub enum Ending {
+    /// Nothing is left to do.
+    Finished,
+    /// A node failed that halts the plan.
+    Halted {
+        /// The node.
+        by: NodeId,
+    },
+    /// It is not known of a call whether it happened. Once that is settled, the run can be gone on with.
+    InDoubt,
+    /// It was told to stop; what ran has ended. The run can be gone on with.
+    Stopped,
+    /// It was told to stop at once; what ran was cancelled. The run can be gone on with.
+    Aborted,
+    /// Something is left and nothing of it can start.
+    Deadlock {
+        /// The nodes that wait for one another.
+        nodes: Vec<NodeId>,
+    },
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    Begun,
+    Ended { node: NodeId, how: Ended },
+    RetryDue { node: NodeId },
+    TimeCame,
+    ToldToStop,
+    ToldToAbort,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Succeeded,
+    /// It may be tried again.
+    Failed,
+    /// Another attempt would end in the same way.
+    Refused,
+    InDoubt,
+    Cancelled,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Make an attempt. They count from 1.
+    Start {
+        node: NodeId,
+        attempt: u32,
+    },
+    RetryIn {
+        node: NodeId,
+        delay_ms: u64,
+    },
+    /// Say that time has come, at that time.
+    WakeAt {
+        at_ms: u64,
+    },
+    /// The node is not called.
+    Skip {
+        node: NodeId,
+        because_of: NodeId,
+    },
+    /// Cancel the attempt that runs.
+    Cancel {
+        node: NodeId,
+    },
+    Done(Ending),
+}

@@ -1,0 +1,165 @@
+//! The nodes whose turn may come: the lowest id first, as far as the bounds of the tools let it. Time is an argument.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::num::NonZeroU32;
+
+use crate::plan::NodeId;
+
+/// The time that a rate counts starts in, in milliseconds.
+const RATE_WINDOW_MS: u64 = 60_000;
+
+/// How often a tool is called by a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolBounds {
+    /// Calls that run at the same time.
+    pub at_once: Option<NonZeroU32>,
+    /// Calls that start in any minute.
+    pub per_minute: Option<NonZeroU32>,
+}
+
+/// The nodes that are ready, tool by tool.
+pub(super) struct Ready {
+    lanes: Vec<Lane>,
+    /// The first node of each tool that may be called, as far as is known.
+    heads: BTreeSet<(NodeId, usize)>,
+    /// The tools that may be called again later, by when.
+    later: BTreeSet<(u64, usize)>,
+    len: usize,
+}
+
+struct Lane {
+    bounds: ToolBounds,
+    nodes: BTreeSet<NodeId>,
+    standing: Standing,
+    running: u32,
+    /// When the latest calls started, at most as many as may start in a minute.
+    starts: VecDeque<u64>,
+}
+
+/// Where a tool is listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Nowhere,
+    Head(NodeId),
+    Later(u64),
+}
+
+enum Opening {
+    Now,
+    WhenOneEnds,
+    At(u64),
+}
+
+impl Ready {
+    pub(super) fn new(bounds: impl IntoIterator<Item = ToolBounds>) -> Self {
+        let lane = |bounds| Lane {
+            bounds,
+            nodes: BTreeSet::new(),
+            standing: Standing::Nowhere,
+            running: 0,
+            starts: VecDeque::new(),
+        };
+        let lanes = bounds.into_iter().map(lane).collect();
+        Self { lanes, heads: BTreeSet::new(), later: BTreeSet::new(), len: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn add(&mut self, tool: usize, node: NodeId) {
+        let Some(lane) = self.lanes.get_mut(tool) else { return };
+        self.len += usize::from(lane.nodes.insert(node));
+        match lane.standing {
+            Standing::Later(_) => {}
+            Standing::Nowhere | Standing::Head(_) => self.list(tool),
+        }
+    }
+
+    /// Takes the lowest node whose tool may be called now.
+    pub(super) fn take(&mut self, now_ms: u64) -> Option<NodeId> {
+        while let Some((at_ms, tool)) = self.later.first().copied()
+            && at_ms <= now_ms
+        {
+            self.later.remove(&(at_ms, tool));
+            self.list(tool);
+        }
+        while let Some((node, tool)) = self.heads.pop_first() {
+            let lane = self.lanes.get_mut(tool)?;
+            lane.standing = Standing::Nowhere;
+            match lane.opening(now_ms) {
+                Opening::Now => {
+                    lane.start(node, now_ms);
+                    self.len -= 1;
+                    self.list(tool);
+                    return Some(node);
+                }
+                Opening::WhenOneEnds => {}
+                Opening::At(at_ms) => {
+                    lane.standing = Standing::Later(at_ms);
+                    self.later.insert((at_ms, tool));
+                }
+            }
+        }
+        None
+    }
+
+    /// Notes that a call which was taken has ended.
+    pub(super) fn ended(&mut self, tool: usize) {
+        let Some(lane) = self.lanes.get_mut(tool) else { return };
+        lane.running = lane.running.saturating_sub(1);
+        if lane.standing == Standing::Nowhere {
+            self.list(tool);
+        }
+    }
+
+    /// Returns when a tool that may not be called now may be called again.
+    pub(super) fn opens_at_ms(&self) -> Option<u64> {
+        self.later.first().map(|(at_ms, _)| *at_ms)
+    }
+
+    /// Lists the first node of a tool, in place of what was listed.
+    fn list(&mut self, tool: usize) {
+        let Some(lane) = self.lanes.get_mut(tool) else { return };
+        if let Standing::Head(node) = lane.standing {
+            self.heads.remove(&(node, tool));
+        }
+        lane.standing = match lane.nodes.first() {
+            Some(node) => {
+                self.heads.insert((*node, tool));
+                Standing::Head(*node)
+            }
+            None => Standing::Nowhere,
+        };
+    }
+}
+
+impl Lane {
+    fn opening(&self, now_ms: u64) -> Opening {
+        if self.bounds.at_once.is_some_and(|most| self.running >= most.get()) {
+            return Opening::WhenOneEnds;
+        }
+        match (self.bounds.per_minute, self.starts.front()) {
+            (Some(most), Some(first)) if self.starts.len() >= to_usize(most) => {
+                let opens_at_ms = first.saturating_add(RATE_WINDOW_MS);
+                if opens_at_ms <= now_ms { Opening::Now } else { Opening::At(opens_at_ms) }
+            }
+            (Some(_) | None, _) => Opening::Now,
+        }
+    }
+
+    fn start(&mut self, node: NodeId, now_ms: u64) {
+        self.nodes.remove(&node);
+        self.running += 1;
+        if let Some(most) = self.bounds.per_minute {
+            if self.starts.len() >= to_usize(most) {
+                self.starts.pop_front();
+            }
+            self.starts.push_back(now_ms);
+        }
+    }
+}
+
+fn to_usize(count: NonZeroU32) -> usize {
+    usize::try_from(count.get()).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,84 @@
+//! What can become of one node, as a table. Who brings a cause about is not decided here.
+
+use serde::Serialize;
+
+/// How far a node has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// Something that it waits for has not ended.
+    Waiting,
+    /// It may start.
+    Ready,
+    /// An attempt is being made.
+    Running,
+    /// An attempt failed, and the next is made later.
+    BackingOff,
+    /// It answered.
+    Succeeded,
+    /// Its last attempt failed.
+    Failed,
+    /// It cannot run, because something that it needs failed.
+    Skipped,
+    /// It was kept from starting, or stopped.
+    Cancelled,
+    /// It may or may not have happened.
+    InDoubt,
+}
+
+/// What brings a node from one state into another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Cause {
+    /// The last thing that it waited for has ended.
+    Unblocked,
+    /// Its turn came.
+    Started,
+    /// The call answered.
+    Answered,
+    /// An attempt failed that is not the last.
+    FailedForNow,
+    /// An attempt that was made by an earlier process failed, and the next need not be waited for.
+    FailedBefore,
+    /// The time until the next attempt is over.
+    RetryDue,
+    /// The last attempt failed.
+    FailedForGood,
+    /// Nobody knows what became of the call.
+    LeftInDoubt,
+    /// The call was cancelled and did not get to its end.
+    CallCancelled,
+    /// Something that it needs failed or was skipped.
+    DependencyFailed,
+    /// The plan was halted.
+    Halted,
+}
+
+impl State {
+    /// Returns the state after a cause; nothing where the cause comes too late, or too early, to mean anything.
+    pub(crate) fn after(self, cause: Cause) -> Option<Self> {
+        let (from, to): (&[Self], Self) = match cause {
+            Cause::Unblocked => (&[Self::Waiting], Self::Ready),
+            Cause::Started => (&[Self::Ready], Self::Running),
+            Cause::Answered => (&[Self::Running], Self::Succeeded),
+            Cause::FailedForNow => (&[Self::Running], Self::BackingOff),
+            Cause::FailedBefore => (&[Self::Running], Self::Ready),
+            Cause::RetryDue => (&[Self::BackingOff], Self::Ready),
+            Cause::FailedForGood => (&[Self::Running], Self::Failed),
+            Cause::LeftInDoubt => (&[Self::Running], Self::InDoubt),
+            Cause::CallCancelled => (&[Self::Running], Self::Cancelled),
+            Cause::DependencyFailed => (&[Self::Waiting], Self::Skipped),
+            Cause::Halted => (&[Self::Waiting, Self::Ready, Self::BackingOff], Self::Cancelled),
+        };
+        from.contains(&self).then_some(to)
+    }
+
+    /// Returns whether nothing more becomes of the node while the plan is driven.
+    pub(crate) fn is_final(self) -> bool {
+        match self {
+            Self::Waiting | Self::Ready | Self::Running | Self::BackingOff => false,
+            Self::Succeeded | Self::Failed | Self::Skipped | Self::Cancelled | Self::InDoubt => {
+                true
+            }
+        }
+    }
+}

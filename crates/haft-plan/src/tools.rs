@@ -1,0 +1,69 @@
+//! What a check asks about tools, and the plain answer: a list of contracts.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use haft::{InputSchema, near_matches};
+use haft_contract::{Contract, ToolId};
+
+/// Knows the tools that a plan may call.
+pub trait Tools {
+    /// Returns the tool called `name`, which may be an id or a wire name.
+    fn find(&self, name: &str) -> Option<KnownTool<'_>>;
+
+    /// Returns the names most like `name`, best first.
+    fn near_matches(&self, name: &str) -> Vec<&str>;
+}
+
+/// A tool as a check sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownTool<'a> {
+    /// What it publishes.
+    pub contract: &'a Arc<Contract>,
+    /// Its compiled schema, or why that could not be compiled.
+    pub schema: Result<&'a InputSchema, &'a str>,
+}
+
+/// Tools by their contracts. Schemas are compiled when the first plan asks for them.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    tools: BTreeMap<ToolId, Entry>,
+    wire_names: BTreeMap<String, ToolId>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    contract: Arc<Contract>,
+    schema: OnceLock<Result<InputSchema, String>>,
+}
+
+impl Catalogue {
+    /// Returns a catalogue of these contracts, such as those of a registry.
+    pub fn new(contracts: impl IntoIterator<Item = Contract>) -> Self {
+        let mut catalogue = Self::default();
+        for contract in contracts {
+            let id = contract.id.clone();
+            let contract = Arc::new(contract);
+            catalogue.wire_names.insert(id.wire_name(), id.clone());
+            catalogue.tools.insert(id, Entry { contract, schema: OnceLock::new() });
+        }
+        catalogue
+    }
+}
+
+impl Tools for Catalogue {
+    fn find(&self, name: &str) -> Option<KnownTool<'_>> {
+        let by_id = ToolId::parse(name).ok().and_then(|id| self.tools.get(&id));
+        let by_wire_name = || self.wire_names.get(name).and_then(|id| self.tools.get(id));
+        let entry = by_id.or_else(by_wire_name)?;
+        let schema = entry.schema.get_or_init(|| InputSchema::compile(&entry.contract.parameters));
+        Some(KnownTool {
+            contract: &entry.contract,
+            schema: schema.as_ref().map_err(String::as_str),
+        })
+    }
+
+    fn near_matches(&self, name: &str) -> Vec<&str> {
+        near_matches(name, self.tools.keys().map(ToolId::as_str))
+    }
+}

@@ -1,0 +1,202 @@
+//! What became of a plan, node by node, in the order of the ids. The same outcomes give the same trace, however many nodes
+//! ran at the same time and in whatever order they ended: what differs from run to run, such as times and the names of
+//! calls, is kept apart in [`Timings`]. Only where a plan was halted or stopped does it depend on time what had been
+//! begun by then, and the trace says so truly.
+
+mod text;
+
+use haft_contract::{Contract, ErrorCode, ToolId, canonical_json, sha256_hex};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::drive::limits::TRACED_INPUT_BYTES_MAX;
+use crate::plan::NodeId;
+use crate::schedule::{Ending, State};
+
+/// What became of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trace {
+    /// How it came to its end.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// The node whose output is the output of the plan.
+    pub final_output_node: NodeId,
+    /// What became of each node, in the order of the ids.
+    pub nodes: Vec<TracedNode>,
+}
+
+/// What became of one node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TracedNode {
+    /// Its id.
+    pub id: NodeId,
+    /// The tool that it calls.
+    pub tool: ToolId,
+    /// How far it came.
+    pub status: NodeStatus,
+    /// How many attempts came to an end, of themselves or because their time was over.
+    pub attempts: u32,
+    /// Its input with references resolved, if it came so far: where the tool keeps fields out of the journal, and where it
+    /// is too long, as size and SHA-256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Value>,
+    /// What it answered, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// Whether the output was cut.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// Why the last attempt failed, or why the node is in doubt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<NodeError>,
+    /// Why earlier attempts failed, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retried: Vec<NodeError>,
+    /// The failed node because of which this one was skipped or cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because_of: Option<NodeId>,
+}
+
+/// How far a node came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeStatus {
+    /// It answered.
+    Succeeded,
+    /// Its last attempt failed.
+    Failed,
+    /// It was not called, because something that it needs failed.
+    Skipped,
+    /// It was stopped, or not called, because the plan was halted or stopped.
+    Cancelled,
+    /// It may or may not have happened.
+    InDoubt,
+    /// It is still to be called when the run is gone on with.
+    Pending,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeError {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What was wrong and what to do next.
+    pub text: String,
+}
+
+/// When things happened and what they are called, which differs from run to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Timings {
+    /// From the beginning to the end, in milliseconds.
+    pub duration_ms: u64,
+    /// The nodes that were called or recalled, in the order of the ids.
+    pub nodes: Vec<NodeTiming>,
+}
+
+/// How long the last attempt of a node took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeTiming {
+    /// The node.
+    pub id: NodeId,
+    /// The journal's name of the call, if it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// From the arrival of the call to its answer, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether the answer was recalled and nothing was executed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub replayed: bool,
+}
+
+impl Trace {
+    /// Returns the output of the plan, if the node that makes it answered.
+    pub fn final_output(&self) -> Option<&Value> {
+        self.nodes.get(self.final_output_node.index())?.output.as_ref()
+    }
+
+    /// Returns whether every node answered.
+    pub fn is_success(&self) -> bool {
+        self.nodes.iter().all(|node| node.status == NodeStatus::Succeeded)
+    }
+
+    /// Returns the trace as JSON, with the output of the plan beside the nodes.
+    pub fn to_json(&self) -> Value {
+        let mut trace = json!(self);
+        if let Value::Object(fields) = &mut trace {
+            fields.insert("final_output".to_owned(), json!(self.final_output()));
+        }
+        trace
+    }
+}
+
+impl TracedNode {
+    /// Returns a node that nothing has become of.
+    pub(crate) fn new(id: NodeId, tool: ToolId) -> Self {
+        Self {
+            id,
+            tool,
+            status: NodeStatus::Pending,
+            attempts: 0,
+            inputs: None,
+            output: None,
+            truncated: false,
+            error: None,
+            retried: Vec::new(),
+            because_of: None,
+        }
+    }
+}
+
+impl NodeStatus {
+    /// Returns how far a node came whose plan is not driven any longer.
+    pub(crate) fn of(state: State) -> Self {
+        match state {
+            State::Waiting | State::Ready | State::Running | State::BackingOff => Self::Pending,
+            State::Succeeded => Self::Succeeded,
+            State::Failed => Self::Failed,
+            State::Skipped => Self::Skipped,
+            State::Cancelled => Self::Cancelled,
+            State::InDoubt => Self::InDoubt,
+        }
+    }
+
+    /// Returns the name used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Cancelled => "cancelled",
+            Self::InDoubt => "in_doubt",
+            Self::Pending => "pending",
+        }
+    }
+}
+
+/// Returns an input as a trace shows it: bodies, and what is too long, as size and SHA-256.
+pub(crate) fn shown_inputs(input: &Value, contract: &Contract) -> Value {
+    let mut shown = input.clone();
+    if let Value::Object(fields) = &mut shown {
+        for name in &contract.digested {
+            if let Some(field) = fields.get_mut(name) {
+                *field = digest(field);
+            }
+        }
+    }
+    if shown.to_string().len() <= TRACED_INPUT_BYTES_MAX { shown } else { digest(&shown) }
+}
+
+fn digest(value: &Value) -> Value {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            canonical_json(value)
+        }
+    };
+    json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())})
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_false(value: &bool) -> bool {
+    !value
+}

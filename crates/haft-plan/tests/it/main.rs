@@ -1,0 +1,10 @@
+//! Plans driven through a real runtime.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+mod ahead;
+mod drive;
+mod kept;
+mod past;
+mod random;
+mod resume;
+mod stage;
