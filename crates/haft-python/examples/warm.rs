@@ -1,0 +1,202 @@
+//! Measures a call of a Python tool in its warm worker, beside a round trip to a bare Python at a pipe and a call of a tool
+//! that does nothing; and a cold call, beside a bare Python that is started for the same work. The entrants take turns in
+//! one process. It prints one sample a line, `case<TAB>entrant<TAB>nanoseconds`, and judges nothing.
+//!
+//! Arguments: DIRECTORY (to work in), ROUNDS. It needs `python3`. Tests use it as the program that starts processes.
+
+use std::error::Error;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft::{
+    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, SessionOptions,
+    SystemClock,
+};
+use haft_contract::{Cx, RunId, Tool, ToolError, Variables};
+use haft_journal::{MemoryJournal, Owner};
+use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_python::{CheckedTool, SourceFile, ToolDirectory, WorkerOptions};
+use haft_sandbox::Launcher;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+const SOURCE: &str = r#"
+METADATA = {
+    "name": "echo",
+    "function": "run_echo",
+    "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+}
+
+
+def run_echo(text):
+    return text
+"#;
+/// Where the interpreter is found: a script in its place would be measured with it.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The least that can answer a line with a line.
+const ANSWERING: &str = r#"
+import json, sys
+for line in sys.stdin:
+    print(json.dumps(json.loads(line)["text"]), flush=True)
+"#;
+const ANSWERING_ONCE: &str = r#"
+import json, sys
+print(json.dumps(json.loads(sys.argv[1])["text"]))
+"#;
+/// Cold calls take hundreds of times as long as warm ones.
+const COLD_EVERY: u32 = 50;
+
+fn main() -> Result<(), Failure> {
+    // Programs run under a copy of this program, which is told apart here.
+    haft_sandbox::helper::run_if_requested();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [directory, rounds] = arguments.as_slice() else {
+        return Err("expected DIRECTORY ROUNDS".into());
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(measure(Path::new(directory), rounds.parse()?))
+}
+
+async fn measure(directory: &Path, rounds: u32) -> Result<(), Failure> {
+    let tools = directory.join("tools");
+    std::fs::create_dir_all(&tools)?;
+    std::fs::write(tools.join("echo.py"), SOURCE)?;
+    let tools = ToolDirectory::new(tools.canonicalize()?);
+    let checked = checked(directory, &tools).await?;
+    let echo = || haft_python::tools(&tools, &checked, WorkerOptions::default());
+    let bare = Tool::new("bare").execute_json(
+        checked.first().ok_or("the tool was refused")?.parameters.clone(),
+        |input, _| async move { Ok::<_, ToolError>(input["text"].clone()) },
+    );
+    let warm = run(directory, echo().into_iter().chain([bare]).collect())?;
+    called(&warm, "echo").await?;
+    let mut pipe = Pipe::open()?;
+    pipe.line()?;
+    for round in 0..rounds {
+        print("a warm call", "haft", called(&warm, "echo").await?);
+        print("a warm call", "a line to Python and back", pipe.line()?);
+        print("a warm call", "haft, a tool in Rust", called(&warm, "bare").await?);
+        if round % COLD_EVERY == 0 {
+            print("a cold call", "haft", called(&run(directory, echo())?, "echo").await?);
+            print("a cold call", "python3 -c", started()?);
+        }
+    }
+    Ok(())
+}
+
+fn print(case: &str, entrant: &str, sample: Duration) {
+    println!("{case}\t{entrant}\t{}", sample.as_nanos());
+}
+
+/// A Python that waits at a pipe and answers each line.
+struct Pipe {
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Pipe {
+    fn open() -> Result<Self, Failure> {
+        let mut child =
+            python(&[ANSWERING]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        // It ends when its pipe does.
+        let to = child.stdin.take().ok_or("no pipe")?;
+        Ok(Self { to, from: BufReader::new(child.stdout.take().ok_or("no pipe")?) })
+    }
+
+    fn line(&mut self) -> Result<Duration, Failure> {
+        let mut answer = String::new();
+        let begun = Instant::now();
+        self.to.write_all(b"{\"text\":\"line\"}\n")?;
+        self.from.read_line(&mut answer)?;
+        let taken = begun.elapsed();
+        if answer == "\"line\"\n" { Ok(taken) } else { Err(answer.into()) }
+    }
+}
+
+/// Returns the interpreter that the tool has, and as it is started for one.
+fn python(program: &[&str]) -> Command {
+    let mut python = Command::new("python3");
+    python.env("PATH", PATH).args(["-I", "-B", "-X", "utf8", "-c"]).args(program);
+    python
+}
+
+/// Starts a Python for the work of one call.
+fn started() -> Result<Duration, Failure> {
+    let begun = Instant::now();
+    let output = python(&[ANSWERING_ONCE, "{\"text\":\"line\"}"]).output()?;
+    let taken = begun.elapsed();
+    if output.stdout == b"\"line\"\n" { Ok(taken) } else { Err("python3 failed".into()) }
+}
+
+async fn called(run: &Run, tool: &str) -> Result<Duration, Failure> {
+    let begun = Instant::now();
+    let envelope = run.call(Call::new(tool, json!({"text": "line"}))).await?;
+    let taken = begun.elapsed();
+    if envelope.text() == "line" { Ok(taken) } else { Err(envelope.text().into()) }
+}
+
+/// Checks the directory, by a call: only calls start confined processes.
+async fn checked(directory: &Path, tools: &ToolDirectory) -> Result<Vec<CheckedTool>, Failure> {
+    let files = tools.list()?.files;
+    let place: Arc<Mutex<Vec<CheckedTool>>> = Arc::default();
+    let (tools, found) = (tools.clone(), Arc::clone(&place));
+    let schema = json!({"type": "object", "properties": {}});
+    let reader = Tool::new("reader").execute_json(schema, move |_: Value, cx: Cx| {
+        let (tools, files, found) = (tools.clone(), files.clone(), Arc::clone(&found));
+        async move { check_within(&cx, &tools, files, &found).await }
+    });
+    let envelope = run(directory, vec![reader])?.call(Call::new("reader", json!({}))).await?;
+    match envelope.code() {
+        None => Ok(place.lock().await.clone()),
+        Some(_) => Err(envelope.text().into()),
+    }
+}
+
+async fn check_within(
+    cx: &Cx,
+    tools: &ToolDirectory,
+    files: Vec<SourceFile>,
+    found: &Mutex<Vec<CheckedTool>>,
+) -> Result<String, ToolError> {
+    let readings = haft_python::read_metadata(tools, &files, cx.residents(), &()).await?;
+    let checked = haft_python::check(tools, files.into_iter().zip(readings).collect(), &[]);
+    let report = checked.report();
+    *found.lock().await = checked.tools;
+    Ok(report)
+}
+
+fn run(directory: &Path, tools: Vec<Tool>) -> Result<Run, Failure> {
+    let root = directory.join("root");
+    std::fs::create_dir_all(&root)?;
+    let roots = Roots::open(&root, &[])?;
+    let runtime = Runtime::new(RuntimeParts {
+        registry: Registry::new(tools)?,
+        journal: Arc::new(MemoryJournal::new()),
+        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        roots,
+        requires: haft_contract::RequirementSet::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
+        limits: Limits::default(),
+        allow_network: false,
+        network_guard: NetworkGuard::default(),
+        sandbox: Sandbox::system(),
+        project_rules: None,
+        watchdogs: Vec::new(),
+        launcher: Launcher::new(std::env::current_exe()?),
+        environment: vec![("PATH".into(), PATH.into())],
+        sidecars: directory.join("sidecars"),
+        clock: Arc::new(SystemClock),
+        owner: Owner { id: "warm".to_owned(), place: "an example".to_owned() },
+        is_gone: Arc::new(|_| None),
+        snapshots: None,
+        on_repeat: OnRepeat::Warn,
+        settings: "{}".to_owned(),
+    })?;
+    let session = runtime.session(SessionOptions::headless("warm", "example"))?;
+    Ok(session.run(RunId::parse("warm")?))
+}

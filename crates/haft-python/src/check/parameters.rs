@@ -1,0 +1,269 @@
+//! The schema of a tool's parameters: each typed, none a payload of any form.
+
+use serde_json::{Map, Value, json};
+
+use super::declared::shown;
+use super::findings::{Findings, escaped};
+use crate::directory::is_identifier;
+use crate::problem::ProblemCode;
+
+const TYPES: &[&str] = &["string", "number", "integer", "boolean", "object", "array"];
+/// Words of Python that cannot be names of arguments.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+const PROPERTIES: &str = "/parameters/properties";
+
+/// A parameter of the schema.
+pub(super) struct Property {
+    pub(super) name: String,
+    pub(super) types: Vec<String>,
+    pub(super) is_required: bool,
+}
+
+/// Checks the schema and returns its parameters, or nothing if it has none that could be compared with a function.
+pub(super) fn check(
+    metadata: &Map<String, Value>,
+    takes_context: bool,
+    findings: &mut Findings<'_>,
+) -> Option<Vec<Property>> {
+    let schema = object_schema(metadata.get("parameters"), findings)?;
+    let properties = match schema.get("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => {
+            findings.error(
+                findings.in_metadata("/parameters"),
+                ProblemCode::Schema,
+                "parameters has no properties",
+                "add \"properties\": {...} with each parameter and its type, or \"properties\": {} if there are none",
+            );
+            return None;
+        }
+    };
+    let required = required(schema, properties, findings);
+    let errors_before = findings.errors();
+    check_names(properties, takes_context, findings);
+    check_types(properties, PROPERTIES, findings);
+    check_forms(properties, findings);
+    if findings.errors() == errors_before {
+        check_validity(schema, findings);
+    }
+    Some(
+        properties
+            .iter()
+            .map(|(name, property)| Property {
+                name: name.clone(),
+                types: types_of(property).unwrap_or_default(),
+                is_required: required.contains(name),
+            })
+            .collect(),
+    )
+}
+
+/// Returns the schema as it is published: what METADATA says, and no other parameters unless it or the function takes them.
+pub(super) fn published(metadata: &Map<String, Value>, takes_any: bool) -> Value {
+    let mut schema = metadata.get("parameters").cloned().unwrap_or_else(|| json!({}));
+    if let Value::Object(fields) = &mut schema
+        && !takes_any
+    {
+        fields.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    schema
+}
+
+fn object_schema<'a>(
+    parameters: Option<&'a Value>,
+    findings: &mut Findings<'_>,
+) -> Option<&'a Map<String, Value>> {
+    let mend = "write \"parameters\": {\"type\": \"object\", \"properties\": {...}, \"required\": [...]}; a tool that takes \
+                nothing has \"properties\": {}";
+    let at = findings.in_metadata("/parameters");
+    let message = match parameters {
+        None => "METADATA has no parameters".to_owned(),
+        Some(Value::Object(schema)) if schema.is_empty() => {
+            "parameters is empty, so nothing says what the tool takes".to_owned()
+        }
+        Some(Value::Object(schema)) => match schema.get("type") {
+            Some(Value::String(name)) if name == "object" => return Some(schema),
+            None => "parameters has no type, expected \"object\"".to_owned(),
+            Some(other) => format!("parameters has the type {}, expected \"object\"", shown(other)),
+        },
+        Some(other) => format!("parameters is {}, expected a dictionary", shown(other)),
+    };
+    findings.error(at, ProblemCode::Schema, message, mend);
+    None
+}
+
+fn required(
+    schema: &Map<String, Value>,
+    properties: &Map<String, Value>,
+    findings: &mut Findings<'_>,
+) -> Vec<String> {
+    let Some(value) = schema.get("required") else { return Vec::new() };
+    let place = "/parameters/required";
+    let names: Option<Vec<&str>> =
+        value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
+    let Some(names) = names else {
+        findings.error(
+            findings.in_metadata(place),
+            ProblemCode::Required,
+            format!("required is {}, expected a list of names", shown(value)),
+            "write the names of the parameters that cannot be left out",
+        );
+        return Vec::new();
+    };
+    for (index, name) in names.iter().enumerate() {
+        if !properties.contains_key(*name) {
+            findings.error(
+                findings.in_metadata(&format!("{place}/{index}")),
+                ProblemCode::Required,
+                format!("required names {name:?}, which is no parameter"),
+                format!("add {name:?} to the properties, or take it out of required"),
+            );
+        }
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn check_names(properties: &Map<String, Value>, takes_context: bool, findings: &mut Findings<'_>) {
+    for name in properties.keys() {
+        let at = findings.in_metadata(&format!("{PROPERTIES}/{}", escaped(name)));
+        if takes_context && name == "context" {
+            findings.error(
+                at,
+                ProblemCode::NotInFunction,
+                "the parameter \"context\" is the one that haft fills in, because of \"context\": True",
+                "take it out of the properties, or give it another name",
+            );
+        } else if !is_identifier(name) || KEYWORDS.contains(&name.as_str()) {
+            findings.error(
+                at,
+                ProblemCode::NotInFunction,
+                format!("the parameter {name:?} cannot be the name of an argument in Python"),
+                "use letters, digits and underscores, and no word of the language",
+            );
+        }
+    }
+}
+
+fn check_types(properties: &Map<String, Value>, place: &str, findings: &mut Findings<'_>) {
+    for (name, property) in properties {
+        let place = format!("{place}/{}", escaped(name));
+        if let Err((message, mend)) = types_of(property) {
+            let message = format!("the parameter {name:?} {message}");
+            findings.error(findings.in_metadata(&place), ProblemCode::Untyped, message, mend);
+        }
+        if let Some(Value::Object(nested)) = property.get("properties") {
+            check_types(nested, &format!("{place}/properties"), findings);
+        }
+    }
+}
+
+/// Returns the types that a schema allows, or what is wrong and how to mend it.
+fn types_of(property: &Value) -> Result<Vec<String>, (String, String)> {
+    let list = TYPES.join(", ");
+    let mend = format!("add \"type\": one of {list}, or a list of them");
+    let Value::Object(fields) = property else {
+        return Err((format!("is {}, expected a dictionary with a type", shown(property)), mend));
+    };
+    let names: Vec<&str> = match fields.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) if !names.is_empty() => {
+            names.iter().map(|name| name.as_str().unwrap_or_default()).collect()
+        }
+        Some(other) => return Err((format!("has the type {}", shown(other)), mend)),
+        None => return Err(untyped(fields, mend)),
+    };
+    let is_good = |name: &&str| TYPES.contains(name) || (*name == "null" && names.len() > 1);
+    match names.iter().find(|name| !is_good(name)) {
+        None => Ok(names.into_iter().map(str::to_owned).collect()),
+        Some(bad) => {
+            let mend = match meant(bad) {
+                Some(meant) => format!("write \"type\": {meant:?}"),
+                None => format!("use one of {list}"),
+            };
+            Err((format!("has the type {bad:?}, which JSON Schema does not know"), mend))
+        }
+    }
+}
+
+fn untyped(fields: &Map<String, Value>, mend: String) -> (String, String) {
+    let values = match (fields.get("enum"), fields.get("const")) {
+        (Some(Value::Array(values)), _) => values.iter().collect(),
+        (_, Some(value)) => vec![value],
+        _ => Vec::new(),
+    };
+    let Some(first) = values.first().map(|value| type_of(value)) else {
+        return ("has no type".to_owned(), mend);
+    };
+    let named = if fields.contains_key("enum") { "enum" } else { "const" };
+    let mend = match values.iter().all(|value| type_of(value) == first) {
+        true => format!("add \"type\": {first:?} beside {named}"),
+        false => mend,
+    };
+    (format!("has {named} and no type"), mend)
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Returns the type that a name of Python or of another language means.
+fn meant(name: &str) -> Option<&'static str> {
+    Some(match name.to_lowercase().as_str() {
+        "str" | "text" | "string" => "string",
+        "int" | "long" | "integer" => "integer",
+        "float" | "double" | "decimal" | "number" => "number",
+        "bool" | "boolean" => "boolean",
+        "dict" | "map" | "json" | "object" => "object",
+        "list" | "tuple" | "set" | "array" => "array",
+        _ => return None,
+    })
+}
+
+/// Refuses one payload of any form in place of parameters.
+fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
+    let mut all = properties.iter();
+    let (Some((name, property)), None) = (all.next(), all.next()) else { return };
+    let is_object = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "object"));
+    let says_nothing = ["properties", "enum", "const", "oneOf", "anyOf", "allOf", "$ref"]
+        .iter()
+        .all(|key| property.get(key).is_none_or(|value| *value == json!({})));
+    let has_values = property.get("additionalProperties").is_some_and(Value::is_object);
+    if is_object && says_nothing && !has_values {
+        findings.error(
+            findings.in_metadata(&format!("{PROPERTIES}/{}", escaped(name))),
+            ProblemCode::FreeForm,
+            format!(
+                "the only parameter, {name:?}, is an object of any form: nothing tells a model what to put into it, and \
+                 nothing checks what it did"
+            ),
+            "make each thing in it a parameter of its own with a type, or list its properties",
+        );
+    }
+}
+
+fn check_validity(schema: &Map<String, Value>, findings: &mut Findings<'_>) {
+    let schema = Value::Object(schema.clone());
+    if let Err(err) = jsonschema::options().build(&schema) {
+        let message: String = err.to_string().chars().take(300).collect();
+        let within = err.instance_path().as_str().to_owned();
+        findings.error(
+            findings.in_metadata(&format!("/parameters{within}")),
+            ProblemCode::Schema,
+            format!("parameters is no valid JSON Schema: {message}"),
+            "mend what the message names; references to files and hosts are not followed",
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Makes tools of checked files. What a call does is in `pool`; what a worker is, in `worker`.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use haft_contract::{Access, Effect, Kind, Tool};
+use serde_json::Value;
+
+use crate::check::CheckedTool;
+use crate::directory::ToolDirectory;
+use crate::limits::{IDLE_MS_DEFAULT, WARM_BYTES_DEFAULT, WORKERS_DEFAULT, WORKERS_MAX};
+use crate::pool::Pool;
+use crate::worker::Spec;
+
+/// How long workers live and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerOptions {
+    /// Worker processes of one file that run at once; further calls of it wait.
+    pub workers_per_file: usize,
+    /// Time after which a worker that nobody calls is ended, in milliseconds.
+    pub idle_ms: u64,
+    /// Memory that a worker may hold when a call is over, in bytes; one that holds more is replaced.
+    pub warm_bytes: u64,
+    /// Memory that a worker may ever have, in bytes, where that is less than every process may.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self {
+            workers_per_file: WORKERS_DEFAULT,
+            idle_ms: IDLE_MS_DEFAULT,
+            warm_bytes: WARM_BYTES_DEFAULT,
+            memory_bytes: None,
+        }
+    }
+}
+
+/// Returns the tools of a directory, in the order given. No process is started before one is called.
+pub fn tools(
+    directory: &ToolDirectory,
+    checked: &[CheckedTool],
+    options: WorkerOptions,
+) -> Vec<Tool> {
+    checked.iter().map(|checked| tool(directory, checked.clone(), options)).collect()
+}
+
+fn tool(directory: &ToolDirectory, checked: CheckedTool, options: WorkerOptions) -> Tool {
+    let kind = kind(&checked);
+    let CheckedTool { id, source, function, permissions, timeout_ms, .. } = checked;
+    let named = function.clone();
+    let spec = Spec {
+        directory: directory.clone(),
+        source,
+        function,
+        writable: permissions.writable,
+        is_granted_more: permissions.accesses.iter().any(|access| *access != Access::read(".")),
+        memory_bytes: options.memory_bytes,
+    };
+    let pool = Arc::new(Pool::new(spec, checked.takes_context, options));
+    let accesses = permissions.accesses;
+    let builder = Tool::new(id.as_str())
+        .function(named)
+        .description(checked.description)
+        .effect(checked.effect)
+        .kind(kind)
+        .requires(permissions.requires)
+        .accesses(move |_: &Value| accesses.clone())
+        .timeout_ms(move |_: &Value| timeout_ms);
+    let builder = match workers_per_file(options) {
+        Some(workers) => builder.calls_at_once_max(workers),
+        None => builder,
+    };
+    let builder = if checked.dangerous { builder.dangerous() } else { builder };
+    builder.execute_json(checked.parameters, move |input, cx| Arc::clone(&pool).call(input, cx))
+}
+
+/// Returns how many calls of one file can run at the same time.
+fn workers_per_file(options: WorkerOptions) -> Option<NonZeroU32> {
+    let workers = options.workers_per_file.clamp(1, WORKERS_MAX);
+    u32::try_from(workers).ok().and_then(NonZeroU32::new)
+}
+
+fn kind(checked: &CheckedTool) -> Kind {
+    let reaches_hosts =
+        checked.permissions.accesses.iter().any(|access| matches!(access, Access::Net { .. }));
+    match (checked.effect, reaches_hosts) {
+        (Effect::Read, true) => Kind::Fetch,
+        (Effect::Read, false) => Kind::Read,
+        (Effect::Idempotent | Effect::Once, _) => Kind::Execute,
+    }
+}

@@ -1,0 +1,158 @@
+//! A runtime whose tools are those of a directory of Python files, and what happened in it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use haft::{
+    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, SessionOptions,
+    SystemClock,
+};
+use haft_contract::{Cx, Envelope, RequirementSet, RunId, Tool, ToolError, ToolId, Variables};
+use haft_journal::{MemoryJournal, Owner};
+use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_python::{
+    Checked, Listing, Reading, ReadingCache, SourceFile, ToolDirectory, WorkerOptions,
+};
+use haft_sandbox::Launcher;
+use serde_json::{Value, json};
+
+/// A run, and the directory that its root is in.
+pub(crate) struct Stage {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) run: Run,
+    /// Another run of the same session.
+    pub(crate) other_run: Run,
+}
+
+/// Keeps texts in memory and counts how often one was asked for that it had.
+#[derive(Default)]
+pub(crate) struct MemoryCache {
+    texts: Mutex<HashMap<String, String>>,
+    pub(crate) found: Mutex<u32>,
+}
+
+impl ReadingCache for MemoryCache {
+    fn get(&self, key: &str) -> Option<String> {
+        let text = self.texts.lock().unwrap().get(key).cloned();
+        *self.found.lock().unwrap() += u32::from(text.is_some());
+        text
+    }
+
+    fn put(&self, key: &str, text: &str) {
+        self.texts.lock().unwrap().insert(key.to_owned(), text.to_owned());
+    }
+}
+
+pub(crate) fn fixtures(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A program that knows how to start processes; cargo builds examples beside the tests.
+fn helper() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let helper = own.ancestors().nth(2).unwrap().join("examples/warm");
+    assert!(helper.exists(), "build the examples of this crate first: {}", helper.display());
+    helper
+}
+
+impl Stage {
+    pub(crate) fn new(tools: Vec<Tool>) -> Self {
+        Self::within(tempfile::tempdir().unwrap(), tools)
+    }
+
+    /// Returns a stage whose root is `root` in a directory.
+    pub(crate) fn within(directory: tempfile::TempDir, tools: Vec<Tool>) -> Self {
+        let root = directory.path().join("root");
+        std::fs::create_dir_all(&root).unwrap();
+        let roots = Roots::open(&root, &[]).unwrap();
+        let runtime = Runtime::new(RuntimeParts {
+            registry: Registry::new(tools).unwrap(),
+            journal: Arc::new(MemoryJournal::new()),
+            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            roots,
+            requires: RequirementSet::default(),
+            rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
+            limits: Limits::default(),
+            allow_network: false,
+            network_guard: NetworkGuard::default(),
+            sandbox: Sandbox::system(),
+            project_rules: None,
+            watchdogs: Vec::new(),
+            launcher: Launcher::new(helper()),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            sidecars: directory.path().join("sidecars"),
+            clock: Arc::new(SystemClock),
+            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            is_gone: Arc::new(|_| None),
+            snapshots: None,
+            on_repeat: OnRepeat::default(),
+            settings: "{}".to_owned(),
+        })
+        .unwrap();
+        let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
+        let [run, other_run] = ["r1", "r2"].map(|id| session.run(RunId::parse(id).unwrap()));
+        Self { directory, run, other_run }
+    }
+
+    /// Returns a stage with the tools of a directory that has nothing wrong with those of these names.
+    pub(crate) async fn of_directory(directory: &ToolDirectory, options: WorkerOptions) -> Self {
+        let (_, checked) = checked(directory).await;
+        Self::new(haft_python::tools(directory, &checked.tools, options))
+    }
+
+    pub(crate) async fn call(&self, tool: &str, input: Value) -> Envelope {
+        self.run.call(Call::new(tool, input)).await.unwrap()
+    }
+}
+
+/// Lists, reads and checks a directory as a front end does, with confined processes.
+pub(crate) async fn checked(directory: &ToolDirectory) -> (Listing, Checked) {
+    let listing = directory.list().unwrap();
+    let readings = readings(directory, &listing.files, Arc::new(())).await.unwrap();
+    let files = listing.files.iter().cloned().zip(readings).collect();
+    let taken = [ToolId::parse("read").unwrap()];
+    let checked = haft_python::check(directory, files, &taken);
+    (listing, checked)
+}
+
+/// Has the files read by a call, since only calls start confined processes.
+pub(crate) async fn readings(
+    directory: &ToolDirectory,
+    files: &[SourceFile],
+    cache: Arc<dyn ReadingCache>,
+) -> Result<Vec<Reading>, String> {
+    let place: Arc<Mutex<Vec<Reading>>> = Arc::default();
+    let found = Arc::clone(&place);
+    let (directory, files) = (directory.clone(), files.to_vec());
+    let schema = json!({"type": "object", "properties": {}});
+    let reader = Tool::new("reader").execute_json(schema, move |_: Value, cx: Cx| {
+        let (directory, files) = (directory.clone(), files.clone());
+        let (cache, found) = (Arc::clone(&cache), Arc::clone(&found));
+        async move {
+            let residents = cx.residents();
+            let readings = haft_python::read_metadata(&directory, &files, residents, &*cache);
+            *found.lock().unwrap() = readings.await?;
+            Ok::<_, ToolError>("read")
+        }
+    });
+    let envelope = Stage::new(vec![reader]).call("reader", json!({})).await;
+    match envelope.code() {
+        None => Ok(std::mem::take(&mut *place.lock().unwrap())),
+        Some(code) => Err(format!("{code}: {}", envelope.text())),
+    }
+}
+
+/// Writes an envelope: its code or `ok`, its text or data, and what was printed.
+pub(crate) fn shown(envelope: &Envelope) -> String {
+    let mut text = match (envelope, envelope.code()) {
+        (_, Some(code)) => format!("{code}: {}\n", envelope.text()),
+        (Envelope::Output { data, .. }, None) => format!("ok: {data}\n"),
+        (Envelope::Error { .. }, None) => "an error without a code\n".to_owned(),
+    };
+    if let Some(log) = &envelope.metadata().log {
+        text.push_str("--- printed\n");
+        text.push_str(log);
+    }
+    text
+}
