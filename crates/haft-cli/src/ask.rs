@@ -7,6 +7,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use haft::{Answer, Ask, Asker};
 use haft_contract::BoxFuture;
 
+use crate::output::plainly_visible;
 use crate::project::Project;
 
 /// Longest line that is read as an answer, in bytes.
@@ -22,24 +23,41 @@ const INDENT: &str = "  ";
 /// Asks the person at the terminal, on standard error.
 pub(crate) struct TerminalAsker {
     project: Project,
+    span: Span,
+}
+
+/// How much a session of the command line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Span {
+    /// One call, so that nothing can be allowed for it beyond this once.
+    OneCall,
+    /// The calls of a plan.
+    ManyCalls,
 }
 
 impl TerminalAsker {
     /// Returns an asker if there is a terminal to ask on and to be answered from.
     pub(crate) fn new(project: &Project) -> Option<Self> {
         let has_person = io::stdin().is_terminal() && io::stderr().is_terminal();
-        has_person.then(|| Self { project: project.clone() })
+        has_person.then(|| Self { project: project.clone(), span: Span::OneCall })
+    }
+
+    /// Returns the asker for a session of many calls: what is asked can be allowed for all of them, too.
+    pub(crate) fn of_many_calls(self) -> Self {
+        Self { span: Span::ManyCalls, ..self }
     }
 }
 
 impl Asker for TerminalAsker {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
         let file = self.project.path().to_string_lossy().into_owned();
+        let span = self.span;
         Box::pin(async move {
             let unanswered = Unanswered;
             // The thread may wait for a line for ever; the process does not wait for it.
-            let answered =
-                tokio::task::spawn_blocking(move || Dialogue::new(&ask, &file, Terminal).hold());
+            let answered = tokio::task::spawn_blocking(move || {
+                Dialogue::new(&ask, &file, Terminal).of(span).hold()
+            });
             let answer = answered.await.unwrap_or(Answer::Reject);
             std::mem::forget(unanswered);
             answer
@@ -89,19 +107,25 @@ struct Dialogue<'a, S> {
     ask: &'a Ask,
     file: &'a str,
     screen: S,
+    span: Span,
 }
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     Once,
+    Session,
     Project,
     Reject,
 }
 
 impl<'a, S: Screen> Dialogue<'a, S> {
     fn new(ask: &'a Ask, file: &'a str, screen: S) -> Self {
-        Self { ask, file, screen }
+        Self { ask, file, screen, span: Span::OneCall }
+    }
+
+    fn of(self, span: Span) -> Self {
+        Self { span, ..self }
     }
 
     fn hold(mut self) -> Answer {
@@ -110,6 +134,7 @@ impl<'a, S: Screen> Dialogue<'a, S> {
             let Some(line) = self.screen.ask(self.choices()) else { return self.end_of_input() };
             match self.choice(&line) {
                 Some(Choice::Once) => return Answer::Once,
+                Some(Choice::Session) => return Answer::AlwaysSession,
                 Some(Choice::Reject) => return Answer::Reject,
                 Some(Choice::Project) => match self.confirmed() {
                     Some(true) => return Answer::AlwaysProject,
@@ -123,22 +148,29 @@ impl<'a, S: Screen> Dialogue<'a, S> {
         Answer::Reject
     }
 
-    /// A session of the command line is one call, so that nothing can be allowed for it beyond this once.
     fn choices(&self) -> &'static str {
-        if self.ask.always.is_empty() {
-            "\nAllow it? [o]nce, [r]eject: "
-        } else {
-            "\nAllow it? [o]nce, always for this [p]roject, [r]eject: "
+        match (self.ask.always.is_empty(), self.span) {
+            (true, _) => "\nAllow it? [y]es, [n]o: ",
+            (false, Span::OneCall) => "\nAllow it? [o]nce, always for this [p]roject, [r]eject: ",
+            (false, Span::ManyCalls) => {
+                "\nAllow it? [o]nce, always in this [s]ession, always for this [p]roject, [r]eject: "
+            }
         }
     }
 
     fn choice(&self, line: &str) -> Option<Choice> {
         match line.trim().to_lowercase().as_str() {
-            "o" | "once" => Some(Choice::Once),
-            "r" | "reject" => Some(Choice::Reject),
+            // What a yes or a no means is never in doubt, whatever the words are.
+            "o" | "once" | "y" | "yes" => Some(Choice::Once),
+            "r" | "reject" | "n" | "no" => Some(Choice::Reject),
+            "s" | "session" if self.offers_session() => Some(Choice::Session),
             "p" | "project" if !self.ask.always.is_empty() => Some(Choice::Project),
             _ => None,
         }
+    }
+
+    fn offers_session(&self) -> bool {
+        !self.ask.always.is_empty() && self.span == Span::ManyCalls
     }
 
     /// Shows what would be written, and returns whether it shall be; `None` at the end of the input.
@@ -177,7 +209,7 @@ fn question(ask: &Ask) -> String {
 }
 
 /// Returns texts escaped, folded and set in, so that no line of them can be taken for one of haft's.
-fn set_in(texts: &[String]) -> String {
+pub(crate) fn set_in(texts: &[String]) -> String {
     texts.iter().map(|text| folded(&escaped(text))).collect()
 }
 
@@ -207,17 +239,11 @@ fn width(character: char) -> usize {
     if character.is_ascii() { 1 } else { 2 }
 }
 
-/// Returns a text in which every character that is not plainly to be seen is spelled out: those that control a terminal,
-/// break lines, turn the direction of writing or have no width.
-fn escaped(text: &str) -> String {
-    let mut shown = String::new();
+/// Returns the beginning of a text, plainly visible, and how much more there is.
+pub(crate) fn escaped(text: &str) -> String {
     let mut characters = text.chars();
-    for character in characters.by_ref().take(ASKED_TEXT_CHARS_MAX) {
-        match character {
-            '"' | '\'' | '\\' => shown.push(character),
-            other => shown.extend(other.escape_debug()),
-        }
-    }
+    let begun: String = characters.by_ref().take(ASKED_TEXT_CHARS_MAX).collect();
+    let shown = plainly_visible(&begun);
     match characters.count() {
         0 => shown,
         more => format!("{shown}… ({more} more characters are not shown)"),

@@ -11,9 +11,14 @@ use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use crate::command::call::CallArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::diff::DiffArgs;
+use crate::command::do_request::DoArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
+use crate::command::plan::PlanArgs;
 use crate::command::policy::PolicyArgs;
+use crate::command::registry::RegistryArgs;
+use crate::command::resume::ResumeArgs;
+use crate::command::run::RunArgs;
 use crate::command::runs::RunsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
@@ -44,6 +49,7 @@ Exit status:
   3   the call was refused
   4   it is not known whether the effect of the call happened
   5   partly undone: some of what was to be undone stays (haft undo)
+  6   the tools on offer cannot do what was asked (haft plan make, haft do)
   70  haft itself is at fault
 
 Files:
@@ -57,7 +63,11 @@ Files:
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Call(CallArgs),
+    Do(DoArgs),
     Tools(ToolsArgs),
+    Run(RunArgs),
+    Resume(ResumeArgs),
+    Plan(PlanArgs),
     Runs(RunsArgs),
     Diff(DiffArgs),
     Undo(UndoArgs),
@@ -77,6 +87,7 @@ Examples:
                                     Retry what a run did, with the same keys")]
     Mcp(PlacementArgs),
     Policy(PolicyArgs),
+    Registry(RegistryArgs),
     Doctor(DoctorArgs),
     Init(InitArgs),
     Trust(TrustArgs),
@@ -126,6 +137,12 @@ pub(crate) struct SettingArgs {
         hide_env_values = true
     )]
     pub(crate) tools: Vec<String>,
+
+    /// Directory of Python tools to offer, besides those of the manifest (can be repeated)
+    ///
+    /// Its files are run by the python3 on PATH; another interpreter is named in the manifest, in [[python]].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) python: Vec<PathBuf>,
 
     /// Rules that hold where the manifest has none
     #[arg(long, global = true, value_enum, env = "HAFT_PRESET", hide_env_values = true)]

@@ -3,12 +3,17 @@
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod diff;
+pub(crate) mod do_request;
 pub(crate) mod doctor;
 pub(crate) mod help_limits;
 pub(crate) mod help_markdown;
 pub(crate) mod init;
 pub(crate) mod mcp;
+pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod registry;
+pub(crate) mod resume;
+pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod tools;
 pub(crate) mod trust;

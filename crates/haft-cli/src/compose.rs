@@ -3,6 +3,7 @@
 
 mod record;
 pub(crate) mod snapshots;
+mod tools;
 mod watchdogs;
 
 use std::ffi::{OsStr, OsString};
@@ -16,9 +17,11 @@ use haft::{
 };
 use haft_contract::{RunId, Variables};
 use haft_journal::{Journal, MemoryJournal};
+use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
 
+pub(crate) use self::tools::{Tools, finder};
 use crate::error::CommandError;
 use crate::places::{Places, git_identity, outside};
 use crate::settings::Settings;
@@ -26,25 +29,19 @@ use crate::state::{State, user_data};
 use crate::{environment, id, output, own_files, owner, permission_names, sidecars};
 
 /// Returns the tools that the settings offer.
-pub(crate) fn registry(settings: &Settings) -> Result<Registry, CommandError> {
-    let mut registry = Registry::new(haft_tools::tools(settings.profile))?;
-    if let Some(tools) = &settings.tools {
-        // A registry that refuses to be narrowed stays as it was.
-        if let Err(unknown) = registry.keep_only(tools) {
-            let names: Vec<String> =
-                unknown.iter().map(|id| unknown_tool(&registry, id.as_str())).collect();
-            return Err(CommandError::usage(format!("tools: {}", names.join("; "))));
-        }
-    }
-    Ok(registry)
+pub(crate) async fn registry(settings: &Settings, state: &State) -> Result<Registry, CommandError> {
+    Ok(Tools::find(settings, state).await?.offered().clone())
 }
 
 /// Says that there is no such tool, and which ones are nearly called so.
 pub(crate) fn unknown_tool(registry: &Registry, name: &str) -> String {
-    match registry.near_matches(name).as_slice() {
+    // The tool that keeps plans is offered to nobody.
+    let is_offered = |id: &&str| *id != PLAN_TOOL;
+    let near = registry.near_matches(name).into_iter().filter(is_offered).collect::<Vec<_>>();
+    match near.as_slice() {
         [] => {
-            let ids: Vec<&str> =
-                registry.contracts().map(|contract| contract.id.as_str()).collect();
+            let ids = registry.contracts().map(|contract| contract.id.as_str()).filter(is_offered);
+            let ids: Vec<&str> = ids.collect();
             format!("no tool is called {name:?}: expected one of {}", ids.join(", "))
         }
         names => format!("no tool is called {name:?}: did you mean {}?", names.join(" or ")),
@@ -53,35 +50,67 @@ pub(crate) fn unknown_tool(registry: &Registry, name: &str) -> String {
 
 /// Puts a runtime together that records calls.
 pub(crate) async fn runtime(settings: &Settings, state: &State) -> Result<Runtime, CommandError> {
+    let tools = Tools::find(settings, state).await?;
+    Ok(Runtime::new(recording_parts(&tools, settings, state).await?)?)
+}
+
+/// Puts a runtime together that drives plans with these tools: it can keep them with their runs, too.
+pub(crate) async fn plan_runtime(
+    tools: &Tools,
+    settings: &Settings,
+    state: &State,
+) -> Result<Runtime, CommandError> {
+    let mut parts = recording_parts(tools, settings, state).await?;
+    parts.registry.add(plan_tool())?;
+    // No rule that denies everything may keep a plan from being kept: nothing is done by it.
+    parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", Action::Allow)));
+    Ok(Runtime::new(parts)?)
+}
+
+async fn recording_parts(
+    tools: &Tools,
+    settings: &Settings,
+    state: &State,
+) -> Result<RuntimeParts, CommandError> {
     let journal = settings.durability.journal.open().await?;
     sidecars::sweep(&state.sessions(), SystemTime::now(), settings.durability.keep_days);
     let hook = snapshots::hook(&journal, settings, state)?;
-    runtime_on(journal, hook, settings, state)
+    parts(journal, hook, tools, settings, state)
 }
 
 /// Puts a runtime together for looking at what it would do, which leaves nothing behind.
-pub(crate) fn unrecorded_runtime(
+pub(crate) async fn unrecorded_runtime(
     settings: &Settings,
     state: &State,
 ) -> Result<Runtime, CommandError> {
-    runtime_on(Arc::new(MemoryJournal::new()), None, settings, state)
+    unrecorded_plan_runtime(&Tools::find(settings, state).await?, settings, state)
 }
 
-fn runtime_on(
-    journal: Arc<dyn Journal>,
-    snapshots: Option<Arc<dyn Snapshots>>,
+/// Puts a runtime together for looking at what a plan would do with these tools.
+pub(crate) fn unrecorded_plan_runtime(
+    tools: &Tools,
     settings: &Settings,
     state: &State,
 ) -> Result<Runtime, CommandError> {
-    let registry = registry(settings)?;
-    permission_names::check(&settings.rules, &settings.requires.capabilities)?;
+    Ok(Runtime::new(parts(Arc::new(MemoryJournal::new()), None, tools, settings, state)?)?)
+}
+
+fn parts(
+    journal: Arc<dyn Journal>,
+    snapshots: Option<Arc<dyn Snapshots>>,
+    tools: &Tools,
+    settings: &Settings,
+    state: &State,
+) -> Result<RuntimeParts, CommandError> {
+    permission_names::check(&settings.rules, &settings.requires.capabilities, tools.names())?;
+    let registry = tools.offered().clone();
     let roots = roots(settings)?;
     let helper = helper()?;
     let rules = settings.rules.clone();
     let places = places(settings, state, &roots.paths());
     let sandbox = sandbox(settings, &places, &roots.paths())?;
     let watchdogs = watchdogs::watchdogs(settings, state, &roots.paths())?;
-    let parts = RuntimeParts {
+    Ok(RuntimeParts {
         registry,
         variables: variables(&roots),
         roots,
@@ -103,8 +132,7 @@ fn runtime_on(
         snapshots,
         on_repeat: settings.durability.on_repeat,
         settings: record::of(settings),
-    };
-    Ok(Runtime::new(parts)?)
+    })
 }
 
 fn launcher(helper: PathBuf, settings: &Settings, state: &State) -> Launcher {
@@ -139,9 +167,11 @@ pub(crate) fn variables(roots: &Roots) -> Variables {
 }
 
 /// Returns all rules that a call of the command line is judged by.
-pub(crate) fn rules_in_force(settings: &Settings) -> Result<Vec<(RuleScope, Rule)>, CommandError> {
-    let registry = registry(settings)?;
-    let of_session = session_rules(settings, &registry)?.into_iter();
+pub(crate) fn rules_in_force(
+    settings: &Settings,
+    registry: &Registry,
+) -> Result<Vec<(RuleScope, Rule)>, CommandError> {
+    let of_session = session_rules(settings, registry)?.into_iter();
     let of_session = of_session.map(|rule| (RuleScope::Session, rule));
     Ok(settings.rules.iter().cloned().chain(of_session).collect())
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use haft::{RegistryError, RootsError, RunError, RuntimeError};
 use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{Holder, JournalError};
+use haft_plan::Problem;
 use serde::Serialize;
 
 use crate::quote;
@@ -28,6 +29,8 @@ pub(crate) enum Status {
     InDoubt,
     /// Some of what was to be undone stays as it is.
     Partly,
+    /// The tools on offer cannot do what was asked, so nothing was done.
+    Missing,
     /// haft itself is at fault.
     Bug,
 }
@@ -42,6 +45,7 @@ impl Status {
             Self::Refused => 3,
             Self::InDoubt => 4,
             Self::Partly => 5,
+            Self::Missing => 6,
             Self::Bug => 70,
         }
     }
@@ -79,6 +83,8 @@ pub(crate) enum Kind {
     Usage,
     /// The work failed in another way.
     Failed,
+    /// It was refused.
+    Refused,
     /// Another process has the run; nothing was executed.
     Held,
     /// The run was taken over by another process.
@@ -101,6 +107,10 @@ pub(crate) enum Kind {
     JournalLocked,
     /// The server of the journal does not answer, or does not let haft in.
     JournalUnreachable,
+    /// A model gave no answer, or none that is of use.
+    Model,
+    /// The tools on offer cannot do what was asked.
+    MissingCapability,
 }
 
 /// Why a command could not do its work.
@@ -114,6 +124,8 @@ pub(crate) struct CommandError {
     pub(crate) message: String,
     /// A command that helps, ready to be pasted.
     pub(crate) hint: Option<String>,
+    /// What is wrong with a plan, where that is why; the message says it in words.
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// What a program is told of a command that could not do its work; a call that failed is told as its envelope.
@@ -123,6 +135,8 @@ pub(crate) struct Failure<'a> {
     status: Kind,
     message: &'a str,
     hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[Problem]>::is_empty")]
+    problems: &'a [Problem],
 }
 
 impl CommandError {
@@ -136,13 +150,28 @@ impl CommandError {
         Self::new(Status::Failed, Kind::Failed, message)
     }
 
+    /// Returns the error of work that was refused.
+    pub(crate) fn refused(message: impl fmt::Display) -> Self {
+        Self::new(Status::Refused, Kind::Refused, message)
+    }
+
     /// Returns the error of a call of which nobody can say whether its effect happened.
     pub(crate) fn in_doubt(message: impl fmt::Display) -> Self {
         Self::new(Status::InDoubt, Kind::InDoubt, message)
     }
 
+    /// Returns the error of a model that gave no answer, or none that is of use.
+    pub(crate) fn model(message: impl fmt::Display) -> Self {
+        Self::new(Status::Failed, Kind::Model, message)
+    }
+
+    /// Returns the error of a request that the tools on offer cannot fulfil.
+    pub(crate) fn missing(message: impl fmt::Display) -> Self {
+        Self::new(Status::Missing, Kind::MissingCapability, message)
+    }
+
     fn new(status: Status, kind: Kind, message: impl fmt::Display) -> Self {
-        Self { status, kind, message: message.to_string(), hint: None }
+        Self { status, kind, message: message.to_string(), hint: None, problems: Vec::new() }
     }
 
     /// Returns the error as one of another kind.
@@ -157,10 +186,16 @@ impl CommandError {
         self
     }
 
+    /// Returns the error with what is wrong with the plan.
+    pub(crate) fn problems(mut self, problems: Vec<Problem>) -> Self {
+        self.problems = problems;
+        self
+    }
+
     /// Returns what programs are told.
     pub(crate) fn told(&self) -> Failure<'_> {
-        let Self { kind, message, hint, .. } = self;
-        Failure { r#type: "failure", status: *kind, message, hint: hint.as_deref() }
+        let Self { status: _, kind, message, hint, problems } = self;
+        Failure { r#type: "failure", status: *kind, message, hint: hint.as_deref(), problems }
     }
 
     /// Returns what failing to write standard output means: a reader that has seen enough is no error.
@@ -202,6 +237,10 @@ impl From<RunError> for CommandError {
             RunError::Diverged(err) => {
                 let run = err.call.scope.run.clone();
                 Self::usage(err).kind(Kind::Diverged).hint(show(&run))
+            }
+            RunError::OfPlan { ref run } => {
+                let hint = format!("haft resume {run}");
+                Self::usage(err).hint(hint)
             }
             other => Self::failed(other),
         }

@@ -22,6 +22,21 @@ pub(crate) fn read_result(given: &str) -> Result<Value, CommandError> {
     parsed(&name, &text)
 }
 
+/// Reads what was given as a text in words: as it is, in a file, or on standard input. `what` names it in errors.
+pub(crate) fn read_text(given: &str, what: &str) -> Result<String, CommandError> {
+    text(given, what).map(|(_, text)| text)
+}
+
+/// Reads what was given as the input of a plan. Standard input may be the plan itself, or the request for one, so it
+/// is not read here.
+pub(crate) fn read_plan_input(given: &str) -> Result<Value, CommandError> {
+    if given == "-" {
+        return Err(CommandError::usage("--input: expected JSON or @FILE, found -"));
+    }
+    let (name, text) = text(given, "input")?;
+    parsed(&name, &text)
+}
+
 fn parsed(name: &str, text: &str) -> Result<Value, CommandError> {
     serde_json::from_str(text)
         .map_err(|err| CommandError::usage(format!("{name} is not JSON: {err}")))

@@ -7,6 +7,8 @@ mod cli;
 mod command;
 mod command_line;
 mod compose;
+mod confirm;
+mod drawing;
 mod environment;
 mod error;
 mod format;
@@ -14,8 +16,10 @@ mod hint;
 mod id;
 mod input;
 mod journal_place;
+mod kept_file;
 mod log;
 mod manifest;
+mod model;
 mod network_guard;
 mod output;
 mod own_files;
@@ -24,8 +28,10 @@ mod password;
 mod permission_names;
 mod placement;
 mod places;
+mod plan_run;
 mod preset;
 mod project;
+mod python;
 mod quote;
 mod settings;
 mod sidecars;
@@ -84,15 +90,22 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
     let settings = &cli.settings;
     match cli.command {
         Command::Call(args) => block_on(command::call::run(args, settings, &State::locate()?)),
-        Command::Tools(args) => command::tools::run(&args, settings, &State::locate()?),
+        Command::Do(args) => block_on(command::do_request::run(args, settings, &State::locate()?)),
+        Command::Tools(args) => block_on(command::tools::run(&args, settings, &State::locate()?)),
+        Command::Run(args) => block_on(command::run::run(args, settings, &State::locate()?)),
+        Command::Resume(args) => block_on(command::resume::run(args, settings, &State::locate()?)),
+        Command::Plan(args) => block_on(command::plan::run(args, settings, &State::locate()?)),
         Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
         Command::Diff(args) => block_on(command::diff::run(args, settings, &State::locate()?)),
         Command::Undo(args) => block_on(command::undo::run(args, settings, &State::locate()?)),
         Command::Mcp(args) => block_on(command::mcp::run(&args, settings, &State::locate()?)),
         Command::Policy(args) => block_on(command::policy::run(args, settings, &State::locate()?)),
+        Command::Registry(args) => {
+            block_on(command::registry::run(args, settings, &State::locate()?))
+        }
         Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
         Command::Init(args) => command::init::run(&args, settings, &State::locate()?),
-        Command::Trust(args) => command::trust::run(&args, settings, &State::locate()?),
+        Command::Trust(args) => block_on(command::trust::run(&args, settings, &State::locate()?)),
         Command::Completions(args) => command::completions::run(&args),
         Command::HelpMarkdown => command::help_markdown::run(),
         Command::HelpLimits => command::help_limits::run(),

@@ -2,7 +2,10 @@
 //! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
 
 mod durability;
+mod model;
+mod plan;
 mod problem;
+mod python;
 mod read;
 mod sandbox;
 mod scope;
@@ -22,10 +25,13 @@ use crate::network_guard::Guard;
 use crate::preset::Preset;
 
 pub(crate) use durability::{DurabilitySection, KEEP_DAYS_MAX};
+pub(crate) use model::{MODEL_MS_MAX, ModelSection};
+pub(crate) use plan::PlanSection;
 pub(crate) use problem::LINE_CHARS_MAX;
+pub(crate) use python::{PYTHON_DIRECTORIES_MAX, PYTHON_IDLE_MS_MAX, PythonEntry};
 pub(crate) use read::Examples;
 pub(crate) use sandbox::{
-    SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
+    BENEATH, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
     SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
     SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
     SandboxSection,
@@ -57,10 +63,13 @@ pub(crate) struct Manifest {
     pub(crate) limits: ManifestLimits,
     pub(crate) durability: DurabilitySection,
     pub(crate) scope: ScopeSection,
+    pub(crate) model: ModelSection,
+    pub(crate) plan: PlanSection,
     pub(crate) allow_network: Option<bool>,
     pub(crate) network_guard: Option<Guard>,
     pub(crate) sandbox: SandboxSection,
     pub(crate) snapshots: SnapshotsSection,
+    pub(crate) python: Vec<PythonEntry>,
     pub(crate) watchdogs: Vec<WatchdogEntry>,
     pub(crate) reference_watchdog: Option<bool>,
     pub(crate) permissions: Vec<Rule>,
@@ -110,6 +119,16 @@ impl ManifestFile {
             return Err(unusable(&format!("it has more than {MANIFEST_BYTES_MAX} bytes")));
         }
         Ok(Self { path, text })
+    }
+
+    /// Returns the manifest that a path and a text would be; whether it is one is seen when it is parsed.
+    pub(crate) fn of_text(path: PathBuf, text: String) -> Self {
+        Self { path, text }
+    }
+
+    /// Returns the text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Returns the path of the file in the canonical path of its directory.

@@ -39,8 +39,14 @@ impl Color {
     }
 }
 
-/// Writes data, ended by a newline if there is any.
+/// Writes data, ended by a newline if there is any. Files and pipes get it as it is, a terminal as visible text.
 pub(crate) fn data(text: &str) -> Result<(), CommandError> {
+    if io::stdout().is_terminal() { coloured_data(&visible(text)) } else { coloured_data(text) }
+}
+
+/// Writes data that has colours of haft's own, ended by a newline if there is any. For a terminal, what of it was written by
+/// others must be visible text already.
+pub(crate) fn coloured_data(text: &str) -> Result<(), CommandError> {
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let mut stdout = io::stdout().lock();
     write!(stdout, "{text}{newline}")
@@ -69,36 +75,61 @@ pub(crate) fn error(message: &str, hint: Option<&str>) {
 
 /// Says what is not as somebody may think, and what helps. More may follow, so that a hint ends with a blank line.
 pub(crate) fn warning(message: &str, hint: Option<&str>) {
-    labelled(WARNING, "warning", &visible(message), hint.map(visible).as_deref());
+    labelled(WARNING, "warning", message, hint);
     if hint.is_some() {
         to_stderr(format_args!("\n"));
     }
 }
 
-/// Returns a text without the characters that would control a terminal. Names of files and texts of manifests are
-/// chosen by strangers.
+/// Returns a text in which the characters are spelled out that would control a terminal or turn the direction of writing.
+/// Line ends and tabs stay. Names of files, texts of manifests and all that tools answer are chosen by strangers.
 pub(crate) fn visible(text: &str) -> String {
-    let is_harmless = |character: char| !character.is_control() || character == '\n';
-    text.chars()
-        .map(|character| if is_harmless(character) { character } else { '\u{fffd}' })
-        .collect()
+    let is_harmless = |character: char| matches!(character, '\n' | '\t');
+    let controls = |character: char| character.is_control() || turns_direction(character);
+    spelled_out(text, |character| controls(character) && !is_harmless(character))
+}
+
+/// Returns a text on one line in which every character is spelled out that is not plainly to be seen: also those that have
+/// no width or belong to the letter before. It is for questions, whose readers must not be deceived about anything.
+pub(crate) fn plainly_visible(text: &str) -> String {
+    let is_sign = |character: char| matches!(character, '"' | '\'' | '\\');
+    spelled_out(text, |character| character.escape_debug().len() > 1 && !is_sign(character))
+}
+
+fn spelled_out(text: &str, is_spelled_out: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_spelled_out(character) {
+            shown.extend(character.escape_debug());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+fn turns_direction(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// Says something beside the data, where a person is there to read it.
 pub(crate) fn aside(message: impl fmt::Display) {
     if io::stderr().is_terminal() {
-        to_stderr(format_args!("{DIM}{message}{DIM:#}\n"));
+        to_stderr(format_args!("{DIM}{}{DIM:#}\n", visible(&message.to_string())));
     }
 }
 
 /// Says something that a command did.
 pub(crate) fn note(message: impl fmt::Display) {
-    to_stderr(format_args!("{message}\n"));
+    to_stderr(format_args!("{}\n", visible(&message.to_string())));
 }
 
 fn labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {
-    let message = message.trim_end();
-    match hint {
+    let message = visible(message.trim_end());
+    match hint.map(visible) {
         Some(hint) => to_stderr(format_args!(
             "{style}{label}:{style:#} {message}\n\n{HINT}hint:{HINT:#} {hint}\n"
         )),
@@ -109,4 +140,29 @@ fn labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {
 /// When nobody takes what is said there is nobody to tell either.
 fn to_stderr(text: fmt::Arguments<'_>) {
     let _ = anstream::stderr().lock().write_fmt(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_control_a_terminal_is_spelled_out() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(visible(text), expect);
+            assert_eq!(visible(expect), expect, "what is visible stays as it is");
+        };
+        check("plain\ttext ä \"\\\" e\u{301}\n", "plain\ttext ä \"\\\" e\u{301}\n");
+        check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
+        check("\u{9b}2J\u{7f}\u{8}", "\\u{9b}2J\\u{7f}\\u{8}");
+        check("gpj.\u{202e}exe\u{2066}", "gpj.\\u{202e}exe\\u{2066}");
+    }
+
+    #[test]
+    fn in_questions_all_is_spelled_out_that_is_not_plainly_to_be_seen() {
+        let check = |text: &str, expect: &str| assert_eq!(plainly_visible(text), expect);
+        check("'ä' \"\\\"", "'ä' \"\\\"");
+        check("a\n\tb\u{200b}e\u{301}", "a\\n\\tb\\u{200b}e\\u{301}");
+        check("\u{1b}[2J\u{202e}", "\\u{1b}[2J\\u{202e}");
+    }
 }

@@ -3,6 +3,9 @@
 /// What stands where a password was.
 const HIDDEN: &str = "***";
 
+/// Ends of names whose values are not shown. The name of a variable is not secret, but people put the key itself there.
+const SECRET_NAMES: [&str; 5] = ["key", "key_variable", "password", "secret", "token"];
+
 /// Returns the text with the passwords of all URLs in it taken out: between `://` and `@`, and as a parameter.
 pub(crate) fn without_passwords(text: &str) -> String {
     let mut parts = text.split("://");
@@ -37,6 +40,28 @@ fn without_parameter(part: &str) -> String {
     })
 }
 
+/// Returns a line of a manifest without the values that may be secrets, going by the names that they are given to.
+pub(crate) fn without_secrets(line: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find(['"', '\'']) {
+        let (before, quoted) = rest.split_at(start);
+        let (quote, text) = quoted.split_at(1);
+        let name = before.trim_end().strip_suffix('=').map(|name| name.trim_end().to_lowercase());
+        let is_secret =
+            name.is_some_and(|name| SECRET_NAMES.iter().any(|secret| name.ends_with(secret)));
+        let end = text.find(quote).unwrap_or(text.len());
+        let (value, after) = text.split_at(end);
+        shown.push_str(before);
+        shown.push_str(quote);
+        shown.push_str(if is_secret { HIDDEN } else { value });
+        let closing = after.get(..1).unwrap_or_default();
+        shown.push_str(closing);
+        rest = after.get(closing.len()..).unwrap_or_default();
+    }
+    shown + rest
+}
+
 fn is_end(character: char) -> bool {
     character.is_whitespace() || "\"'".contains(character)
 }
@@ -44,6 +69,20 @@ fn is_end(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_secret_names_are_taken_out() {
+        let check = |line: &str, expect: &str| assert_eq!(without_secrets(line), expect);
+        check("name = \"openai/m\"", "name = \"openai/m\"");
+        check("api_key = \"sk-1\" # x", "api_key = \"***\" # x");
+        check("API_KEY='sk-1'", "API_KEY='***'");
+        check(
+            "model = { name = \"a\", key = \"sk-1\" }",
+            "model = { name = \"a\", key = \"***\" }",
+        );
+        check("key_variable = \"sk-1", "key_variable = \"***");
+        check("keys = [\"a\"] é", "keys = [\"a\"] é");
+    }
 
     #[test]
     fn only_passwords_are_taken_out() {

@@ -1,10 +1,14 @@
 //! Checks that rules speak of something that exists. A deny with a typing mistake in its permission would hold nothing
 //! and say nothing.
 
+use haft::Registry;
+use haft_contract::ToolId;
+use haft_plan::drive::PLAN_TOOL;
 use haft_policy::{Rule, RuleScope};
 use haft_tools::Profile;
 
 use crate::error::CommandError;
+use crate::output;
 
 /// What accesses need.
 const CAPABILITIES: &[&str] = &["fs.read", "fs.write", "net.fetch", "shell.run"];
@@ -25,15 +29,29 @@ const OTHER_TOOLS: &[&str] = &[
 /// How alike a known name must be to be suggested, from 0 to 1.
 const SIMILARITY_MIN: f64 = 0.7;
 
+/// The tools that rules may speak of.
+pub(crate) struct ToolNames<'a> {
+    /// Those that there are.
+    pub(crate) registry: &'a Registry,
+    /// Whether there are more that could not be used, whose names are not known.
+    pub(crate) has_left_out: bool,
+}
+
 /// Refuses rules of the manifest whose permission names no tool and no capability; `named` are the capabilities that the
-/// manifest itself requires.
-pub(crate) fn check(rules: &[(RuleScope, Rule)], named: &[String]) -> Result<(), CommandError> {
+/// manifest itself requires. Where tools were left out, a name may be that of one of them, and it is only said.
+pub(crate) fn check(
+    rules: &[(RuleScope, Rule)],
+    named: &[String],
+    tools: ToolNames<'_>,
+) -> Result<(), CommandError> {
     if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
         return Ok(());
     }
     let mut known = own_tools();
     known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
     known.extend_from_slice(named);
+    known.extend(tools.registry.contracts().map(|contract| contract.id.to_string()));
+    known.extend(tools.registry.requires().capabilities);
     let of_manifest = rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest);
     let unknown: Vec<String> = of_manifest
         .map(|(_, rule)| rule.permission.as_str())
@@ -43,12 +61,30 @@ pub(crate) fn check(rules: &[(RuleScope, Rule)], named: &[String]) -> Result<(),
     if unknown.is_empty() {
         return Ok(());
     }
-    Err(CommandError::usage(format!("permissions: {}", unknown.join("; "))).hint("haft tools list"))
+    let unknown = unknown.join("; ");
+    if tools.has_left_out {
+        let message = format!("permissions: {unknown} (unless it is a tool that is left out)");
+        output::warning(&message, None);
+        return Ok(());
+    }
+    Err(CommandError::usage(format!("permissions: {unknown}")).hint("haft tools list"))
+}
+
+/// Returns the ids that are kept for tools of haft, whatever the profile and the version.
+pub(crate) fn reserved() -> Vec<ToolId> {
+    let own = own_tools();
+    let names = own.iter().map(String::as_str).chain(OTHER_TOOLS.iter().copied());
+    names.chain([PLAN_TOOL]).filter_map(|name| ToolId::parse(name).ok()).collect()
 }
 
 /// Returns whether a name is that of a tool, in this version of haft or in another.
 pub(crate) fn is_tool(name: &str) -> bool {
     OTHER_TOOLS.contains(&name) || own_tools().iter().any(|id| id == name)
+}
+
+/// Returns whether a name is that of a capability that accesses need.
+pub(crate) fn is_capability(name: &str) -> bool {
+    CAPABILITIES.contains(&name)
 }
 
 fn own_tools() -> Vec<String> {
@@ -93,7 +129,9 @@ mod tests {
     fn a_permission_must_name_something() {
         let check = |permission: &str| {
             let rule = Rule::new(permission, "*", Action::Deny);
-            check(&[(RuleScope::Manifest, rule)], &["payments".to_owned()])
+            let registry = Registry::default();
+            let tools = ToolNames { registry: &registry, has_left_out: false };
+            check(&[(RuleScope::Manifest, rule)], &["payments".to_owned()], tools)
         };
         for good in ["bash", "fs.read", "fs.*", "*", "mcp:github:*", "web_*", "payments", "task"] {
             assert!(check(good).is_ok(), "{good:?} should be accepted");

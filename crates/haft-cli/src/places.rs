@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use haft::ReadablePlaces;
 
 pub(crate) use git_identity::{GIT_CONFIG_BYTES_MAX, git_identity};
-pub(crate) use outside::{Astray, LINKS_MAX as OUTSIDE_LINKS_MAX, outside};
+pub(crate) use outside::{Astray, LINKS_MAX as OUTSIDE_LINKS_MAX, Way, outside, way};
 pub(crate) use toolchains::LINKS_MAX as TOOLCHAIN_LINKS_MAX;
 
 /// Directories of the system that programs need to run.

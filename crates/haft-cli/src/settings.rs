@@ -14,12 +14,13 @@ use crate::cli::SettingArgs;
 use crate::error::CommandError;
 use crate::journal_place::JournalPlace;
 use crate::manifest::{
-    DurabilitySection, Examples, FILE_NAME, Manifest, ManifestFile, SandboxSection, ScopeSection,
-    SnapshotsSection, WatchdogEntry,
+    DurabilitySection, Examples, FILE_NAME, Manifest, ManifestFile, ModelSection, PlanSection,
+    SandboxSection, ScopeSection, SnapshotsSection, WatchdogEntry,
 };
 use crate::output;
 use crate::preset::Preset;
 use crate::project::Project;
+use crate::python::{PythonDirectories, directories};
 use crate::state::State;
 use crate::trust::Trust;
 use crate::widening::part;
@@ -35,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) profile: Profile,
     /// The tools to offer, all of the profile unless named.
     pub(crate) tools: Option<Vec<ToolId>>,
+    /// Directories of Python tools.
+    pub(crate) python: PythonDirectories,
     /// What the agent requires beyond its tools.
     pub(crate) requires: RequirementSet,
     /// Rules of the preset, the manifest and the project.
@@ -55,6 +58,10 @@ pub(crate) struct Settings {
     pub(crate) network_guard: NetworkGuard,
     /// Where calls belong that do not say so.
     pub(crate) scope: ScopeSection,
+    /// Which model is asked.
+    pub(crate) model: ModelSection,
+    /// How much of a plan happens at the same time.
+    pub(crate) plan: PlanSection,
     /// Where calls are recorded, and for how long.
     pub(crate) durability: Durability,
     /// How commands are confined.
@@ -104,6 +111,14 @@ struct Layer {
     manifest: Manifest,
     file: Option<ManifestFile>,
     is_trusted: bool,
+    /// Whether it names directories of Python tools that do not hold.
+    has_untrusted_python: bool,
+}
+
+impl Layer {
+    fn trusted(manifest: Manifest, file: Option<ManifestFile>) -> Self {
+        Self { manifest, file, is_trusted: true, has_untrusted_python: false }
+    }
 }
 
 /// Finds out what holds. What of the manifest does not is said on standard error.
@@ -118,33 +133,40 @@ pub(crate) fn resolve_with(
     examples: Examples,
 ) -> Result<Settings, CommandError> {
     let working_directory = working_directory()?;
-    let Layer { manifest, file, is_trusted } = layer(args, state, &working_directory, examples)?;
+    let Layer { manifest, file, is_trusted, has_untrusted_python } =
+        layer(args, state, &working_directory, examples)?;
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
     let preset = args.preset.or(manifest.preset).unwrap_or_default();
+    let root = root(args, &manifest, directory, &working_directory);
     let permissions = if is_trusted {
         manifest.permissions
     } else {
         without_asks_for_denied(manifest.permissions, preset)
-    };
-    let root_given = args.root.as_deref().filter(|root| !root.as_os_str().is_empty());
-    let root = match root_given {
-        Some(root) => working_directory.join(root),
-        None => manifest.root.map_or(directory.to_owned(), |root| directory.join(root)),
     };
     let project = Project::of(state, &root);
     let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
     let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
     let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
     let durability = durability(args, manifest.durability, directory, state)?;
-    let sandbox = sandbox(args, manifest.sandbox, directory);
+    let mut sandbox = sandbox(args, manifest.sandbox, directory);
     warn_of_less(&sandbox);
     warn_of_missing(&sandbox);
     let placed = |entry: WatchdogEntry| entry.placed(directory);
+    let roots: Vec<PathBuf> = manifest.roots.iter().map(|root| directory.join(root)).collect();
+    let python = PythonDirectories {
+        entries: directories::named(manifest.python, directory, &args.python, &working_directory)?,
+        has_untrusted: has_untrusted_python,
+    };
+    let protection = python.protection(std::iter::once(&root).chain(&roots), &sandbox.unprotect)?;
+    warn_of_unknown(&protection.unknown);
+    let protected = sandbox.protected.extended(&protection.patterns);
+    sandbox.protected = protected.map_err(CommandError::usage)?;
     Ok(Settings {
         root,
-        roots: manifest.roots.iter().map(|root| directory.join(root)).collect(),
+        roots,
         profile: args.profile.map(Profile::from).or(manifest.profile).unwrap_or_default(),
         tools: named_tools(args)?.or(manifest.tools),
+        python,
         requires: requires(manifest.requires, &args.allow_host),
         rules: of_preset.chain(of_manifest).chain(of_project).collect(),
         preset,
@@ -155,6 +177,8 @@ pub(crate) fn resolve_with(
         allow_network: args.allow_network.or(manifest.allow_network).unwrap_or(false),
         network_guard: args.network_guard.or(manifest.network_guard).unwrap_or_default().into(),
         scope: manifest.scope,
+        model: manifest.model,
+        plan: manifest.plan,
         durability,
         sandbox,
         snapshots: snapshots(args, &manifest.snapshots),
@@ -162,6 +186,31 @@ pub(crate) fn resolve_with(
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         manifest: file.map(|file| file.path().to_owned()),
     })
+}
+
+fn root(
+    args: &SettingArgs,
+    manifest: &Manifest,
+    directory: &Path,
+    working_directory: &Path,
+) -> PathBuf {
+    let given = args.root.as_deref().filter(|root| !root.as_os_str().is_empty());
+    match (given, &manifest.root) {
+        (Some(root), _) => working_directory.join(root),
+        (None, Some(root)) => directory.join(root),
+        (None, None) => directory.to_owned(),
+    }
+}
+
+/// Returns the directories that calls may reach with a manifest that lies in `directory`, if all of it holds.
+pub(crate) fn roots(
+    args: &SettingArgs,
+    manifest: &Manifest,
+    directory: &Path,
+) -> Result<Vec<PathBuf>, CommandError> {
+    let further = manifest.roots.iter().map(|root| directory.join(root));
+    let root = root(args, manifest, directory, &working_directory()?);
+    Ok(std::iter::once(root).chain(further).collect())
 }
 
 /// Hosts are required as well as allowed: without a requirement, a rule for all hosts would grant none.
@@ -240,6 +289,15 @@ fn warn_of_less(sandbox: &SandboxSettings) {
     }
 }
 
+/// Says which names were to be unprotected and are protected by nothing. It is no error: with other roots they may be.
+fn warn_of_unknown(unknown: &[String]) {
+    for name in unknown {
+        let message =
+            format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
+        output::warning(&message, None);
+    }
+}
+
 /// Says which places commands do not see although they were meant to. A manifest may be shared by machines on which they
 /// lie elsewhere, so this is no error.
 fn warn_of_missing(sandbox: &SandboxSettings) {
@@ -279,15 +337,16 @@ fn layer(
     if let Some(path) = named_manifest(args) {
         let file = ManifestFile::read(path)?;
         let manifest = file.parse_with(examples)?;
-        return Ok(Layer { manifest, file: Some(file), is_trusted: true });
+        return Ok(Layer::trusted(manifest, Some(file)));
     }
     let Some(file) = ManifestFile::discover(directory)? else {
-        return Ok(Layer { manifest: Manifest::default(), file: None, is_trusted: true });
+        return Ok(Layer::trusted(Manifest::default(), None));
     };
     let manifest = file.parse_with(examples)?;
     if Trust::new(state.trust()).holds(&file) {
-        return Ok(Layer { manifest, file: Some(file), is_trusted: true });
+        return Ok(Layer::trusted(manifest, Some(file)));
     }
+    let has_untrusted_python = !manifest.python.is_empty();
     let parted = part(manifest, file.directory());
     if !parted.widenings.is_empty() {
         let message = format!(
@@ -297,7 +356,7 @@ fn layer(
         );
         output::warning(&message, Some(&trust_hint(&file)));
     }
-    Ok(Layer { manifest: parted.narrow, file: Some(file), is_trusted: false })
+    Ok(Layer { manifest: parted.narrow, file: Some(file), is_trusted: false, has_untrusted_python })
 }
 
 fn trust_hint(file: &ManifestFile) -> String {

@@ -11,29 +11,68 @@ use crate::output;
 /// With the second the process ends at once. Commands that calls had started end with it, but what they did is not
 /// recorded any more.
 pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
-    let cannot = |err| CommandError::failed(format!("signals cannot be received: {err}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(cannot)?;
+    let mut signals = Signals::listen()?;
     let token = CancellationToken::new();
     let stop = token.clone();
     tokio::spawn(async move {
-        any_of(&mut interrupt, &mut terminate, &mut hangup).await;
+        signals.next().await;
         stop.cancel();
-        any_of(&mut interrupt, &mut terminate, &mut hangup).await;
-        output::error(
-            "stopped before the call ended: it is not known what it did",
-            Some("haft runs list"),
-        );
-        std::process::exit(Status::InDoubt.code());
+        signals.next().await;
+        exit_in_doubt("stopped before the call ended: it is not known what it did");
     });
     Ok(token)
 }
 
-async fn any_of(interrupt: &mut Signal, terminate: &mut Signal, hangup: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+/// What a signal asks of work that is made of many calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// To begin nothing more.
+    Stop,
+    /// To cancel what runs.
+    Abort,
+}
+
+/// Says what the first SIGINT, SIGTERM or SIGHUP asks for, and the second. With the third the process ends at once.
+pub(crate) fn in_steps(tell: impl Fn(Step) + Send + 'static) -> Result<(), CommandError> {
+    let mut signals = Signals::listen()?;
+    tokio::spawn(async move {
+        signals.next().await;
+        tell(Step::Stop);
+        signals.next().await;
+        tell(Step::Abort);
+        signals.next().await;
+        exit_in_doubt("stopped before the calls ended: it is not known what they did");
+    });
+    Ok(())
+}
+
+/// The signals that ask a process to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, CommandError> {
+        let cannot = |err| CommandError::failed(format!("signals cannot be received: {err}"));
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,
+            terminate: signal(SignalKind::terminate()).map_err(cannot)?,
+            hangup: signal(SignalKind::hangup()).map_err(cannot)?,
+        })
     }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
+
+fn exit_in_doubt(message: &str) -> ! {
+    output::error(message, Some("haft runs list"));
+    std::process::exit(Status::InDoubt.code());
 }

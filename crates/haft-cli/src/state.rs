@@ -62,6 +62,16 @@ impl State {
         self.directory.join("trust")
     }
 
+    /// Returns where it is kept what was found out about files of Python tools.
+    pub(crate) fn python(&self) -> PathBuf {
+        self.directory.join("python")
+    }
+
+    /// Returns where it is recorded which plans may call the dangerous tools that they ask for.
+    pub(crate) fn confirmed_plans(&self) -> PathBuf {
+        self.directory.join("plans")
+    }
+
     /// Returns where the rules for projects are, a file each.
     pub(crate) fn projects(&self) -> PathBuf {
         self.directory.join("projects")

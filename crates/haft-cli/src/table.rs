@@ -24,7 +24,8 @@ pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     }
 }
 
-fn terminal_width() -> Option<usize> {
+/// Returns how many columns standard output has, if it is a terminal that knows.
+pub(crate) fn terminal_width() -> Option<usize> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
         return None;

@@ -31,6 +31,16 @@ fn date(days_since_1970: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + next_year, month, day)
 }
 
+/// Returns a duration as a person reads it: `340 ms`, `12.3 s`, `4 min 5 s`.
+pub(crate) fn in_words(duration_ms: u64) -> String {
+    let (seconds, tenths) = (duration_ms / 1_000, duration_ms % 1_000 / 100);
+    match seconds {
+        0 => format!("{duration_ms} ms"),
+        1..60 => format!("{seconds}.{tenths} s"),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
 /// Returns how long `30d` is, in milliseconds: a number with s, m, h, d or w.
 pub(crate) fn parse_age_ms(text: &str) -> Result<u64, CommandError> {
     age_ms(text).ok_or_else(|| {
@@ -112,6 +122,15 @@ fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_told_as_exactly_as_they_matter() {
+        let check = |duration_ms: u64, expect: &str| assert_eq!(in_words(duration_ms), expect);
+        check(0, "0 ms");
+        check(999, "999 ms");
+        check(12_345, "12.3 s");
+        check(245_900, "4 min 5 s");
+    }
 
     #[test]
     fn moments_are_spelled_in_utc() {

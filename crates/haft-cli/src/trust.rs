@@ -1,15 +1,14 @@
 //! Which manifests the user trusts: those of exactly this content at exactly this place. Both count, because the same
 //! text means something else in another directory, and a stranger can copy a text that somebody once trusted.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use haft_contract::sha256_hex;
 use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::kept_file;
 use crate::manifest::ManifestFile;
 
 /// The record of what was trusted, a file for each manifest.
@@ -43,7 +42,7 @@ impl Trust {
             Record { path: manifest.path(), sha256: manifest.sha256(), trusted_at_ms: now_ms };
         serde_json::to_vec(&record)
             .map_err(io::Error::other)
-            .and_then(|contents| self.write(&path, &contents))
+            .and_then(|contents| kept_file::write(&path, &contents))
             .map_err(|err| self.cannot_write(&err))
     }
 
@@ -62,18 +61,6 @@ impl Trust {
         // No path contains NUL, so that no two manifests share a record.
         let identity = [path, b"\0", manifest.sha256().as_bytes()].concat();
         self.directory.join(format!("{}.json", sha256_hex(&identity)))
-    }
-
-    /// Writes a record whole or not at all.
-    fn write(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&temporary)?;
-        file.write_all(contents)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
     }
 
     fn cannot_write(&self, err: &io::Error) -> CommandError {

@@ -49,8 +49,15 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
     // Of a run that is named, what it recorded is recalled: also what other workspaces put there.
     widenings.extend(narrow.scope.take_all());
     widenings.extend(narrow.snapshots.take_all());
+    // Whoever names the model decides who reads what tools answer, and who is paid.
+    widenings.extend(narrow.model.take_all());
     part_sandbox(&mut narrow, &mut widenings);
     part_watchdogs(&mut narrow, &mut widenings);
+    // Bounds of single tools only narrow: without them there are none.
+    widenings.extend(narrow.plan.take_larger_bounds());
+    // Whoever writes the files says what they need and do.
+    let python = narrow.python.drain(..);
+    widenings.extend(python.map(|entry| entry.words()));
     let requires = std::mem::take(&mut narrow.requires);
     if !requires.is_empty() {
         widenings.push(format!("requires = {}", json(&requires)));

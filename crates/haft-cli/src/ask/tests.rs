@@ -54,11 +54,29 @@ fn answers_are_words_or_their_first_letters() {
     check(&[" ONCE "], Answer::Once);
     check(&["r"], Answer::Reject);
     check(&["reject"], Answer::Reject);
+    check(&["y"], Answer::Once);
+    check(&["No"], Answer::Reject);
     check(&["p", "y"], Answer::AlwaysProject);
     check(&["project", "yes"], Answer::AlwaysProject);
     check(&["p", "n", "o"], Answer::Once);
     check(&["p", "", "r"], Answer::Reject);
     check(&["", "yes", "o"], Answer::Once);
+}
+
+#[test]
+fn a_session_of_many_calls_can_be_allowed_something_as_a_whole() {
+    let check = |ask: &Ask, span: Span, answers: &[&'static str], expect: Answer| {
+        let mut shown = String::new();
+        let script = Script { answers: answers.iter().copied(), shown: &mut shown };
+        let answer = Dialogue::new(ask, "/state/projects/ab.toml", script).of(span).hold();
+        assert_eq!(answer, expect, "{answers:?}");
+        assert_eq!(shown.contains("[s]ession"), expect == Answer::AlwaysSession, "{shown}");
+    };
+    check(&ask(), Span::ManyCalls, &["s"], Answer::AlwaysSession);
+    check(&ask(), Span::ManyCalls, &["SESSION"], Answer::AlwaysSession);
+    check(&ask(), Span::OneCall, &["s", "o"], Answer::Once);
+    let without_rules = Ask { always: Vec::new(), ..ask() };
+    check(&without_rules, Span::ManyCalls, &["s", "o"], Answer::Once);
 }
 
 #[test]
@@ -80,7 +98,7 @@ fn tries_are_bounded() {
 #[test]
 fn what_cannot_be_written_is_not_offered() {
     let ask = Ask { always: Vec::new(), ..ask() };
-    let (answer, shown) = answered(&ask, &["p", "y", "r"]);
+    let (answer, shown) = answered(&ask, &["p", "r"]);
     assert_eq!(answer, Answer::Reject);
     assert!(!shown.contains("project"), "{shown}");
 }

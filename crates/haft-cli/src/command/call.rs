@@ -111,6 +111,7 @@ fn is_before_execution(err: &RunError) -> bool {
         err,
         RunError::Scope(_)
             | RunError::Diverged(_)
+            | RunError::OfPlan { .. }
             | RunError::Journal(JournalError::Held { .. } | JournalError::Stuck { .. })
     )
 }
@@ -164,6 +165,9 @@ fn print(
 ) -> Result<(), CommandError> {
     if settings.json {
         return output::json(envelope);
+    }
+    if let Some(log) = &envelope.metadata().log {
+        output::note(log.trim_end_matches('\n'));
     }
     match envelope {
         Envelope::Output { .. } => output::data(&envelope.text())?,

@@ -98,7 +98,7 @@ fn show(root: &RootChanges, change: &Change, only_list: bool) -> Result<(), Comm
     }
     output::data(&line)?;
     match unified {
-        Unified::Text(text) if !only_list => output::data(&shown(&text)),
+        Unified::Text(text) if !only_list => output::coloured_data(&shown(&text)),
         Unified::Text(_)
         | Unified::Binary
         | Unified::TooLarge
@@ -195,7 +195,7 @@ fn count(unified: &[u8]) -> String {
 fn shown(text: &[u8]) -> String {
     let stdout = std::io::stdout();
     let text = String::from_utf8_lossy(text);
-    let text = if stdout.is_terminal() { escaped(&text) } else { text.into_owned() };
+    let text = if stdout.is_terminal() { output::visible(&text) } else { text.into_owned() };
     match AutoStream::choice(&stdout) {
         ColorChoice::Never => text,
         ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),
@@ -217,19 +217,6 @@ fn coloured(text: &str) -> String {
         let _ = write!(coloured, "{style}{line}{style:#}{end}");
     }
     coloured
-}
-
-/// Returns a text whose characters control no terminal, and can still be told from each other.
-fn escaped(text: &str) -> String {
-    let is_plain = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            character if is_plain(character) => escaped.push(character),
-            character => escaped.extend(character.escape_default()),
-        }
-    }
-    escaped
 }
 
 fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
@@ -300,13 +287,5 @@ mod tests {
         let expect = "\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\u{1b}[36m@@ -1 +1 @@\u{1b}[0m\n\
                       \u{1b}[31m-one\u{1b}[0m\n\u{1b}[32m+two\u{1b}[0m\n three";
         assert_eq!(coloured(text), expect);
-    }
-
-    #[test]
-    fn what_would_control_a_terminal_is_escaped() {
-        let check = |text: &str, expect: &str| assert_eq!(escaped(text), expect);
-        check("plain\ttext ä\n", "plain\ttext ä\n");
-        check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
-        check("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}");
     }
 }

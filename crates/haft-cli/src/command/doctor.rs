@@ -4,6 +4,7 @@
 mod files;
 mod layers;
 mod programs;
+mod python;
 mod reach;
 mod text;
 
@@ -20,17 +21,18 @@ use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::{compose, output, settings};
+use crate::{compose, output, plan_run, settings};
 use files::Files;
 use layers::{Layer, Networking, Reach, layers};
 use programs::{Program, programs};
+use python::{PythonReport, python_reports};
 use reach::Seen;
 
 /// Say what confines commands here, and what is missing
 ///
-/// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, where haft keeps its
-/// files, and whether bash runs without asking. The exit status is 0 if the sandbox can be enforced in full and haft can
-/// write its files, else 1.
+/// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, which Python runs the tools
+/// that are written in it, where haft keeps its files, and whether bash runs without asking. The exit status is 0 if the
+/// sandbox can be enforced in full and haft can write its files, else 1.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -49,6 +51,9 @@ struct Report {
     programs: Vec<Program>,
     #[serde(flatten)]
     seen: Seen,
+    /// Directories of Python tools, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    python: Vec<PythonReport>,
     files: Files,
     bash: Bash,
     #[serde(skip)]
@@ -111,6 +116,7 @@ pub(crate) async fn run(
         programs: programs(&path, &places, &roots),
         home: places.home.clone(),
         seen: Seen::find(places, &settings.sandbox, &roots),
+        python: python_reports(&settings, state).await?,
         files: Files::find(&settings, state),
         bash,
     };
@@ -153,7 +159,8 @@ fn mechanism(offer: &Offer) -> Mechanism {
 /// Judges a command that is plain, and a line that nobody can know before it runs.
 async fn bash(settings: &Settings, state: &State) -> Result<Bash, CommandError> {
     let preset = settings.preset.name();
-    let runtime = compose::unrecorded_runtime(settings, state)?;
+    let runtime = compose::unrecorded_runtime(settings, state).await?;
+    plan_run::warn_of_unknown(settings, runtime.registry());
     if runtime.registry().contract("bash").is_none() {
         let why = Some("the tool bash is not on offer".to_owned());
         return Ok(Bash { freely: false, preset, why });

@@ -4,23 +4,30 @@ use haft_contract::limits::Limit;
 use haft_sandbox::limits as sandbox;
 
 use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX, ASKED_TEXT_CHARS_MAX};
+use crate::command::registry::REGISTRY_BYTES_MAX;
 use crate::command::runs::{
     DOUBTS_SHOWN_MAX, INPUT_CHARS_MAX, RETRIES_SHOWN_MAX, TAIL_CALLS, TAIL_POLL_MS,
 };
+use crate::command::trust::TRUSTED_TOOLS_LISTED_MAX;
 use crate::error::{CommandError, Status};
 use crate::input::INPUT_BYTES_MAX;
 use crate::log::WARNING_AGAIN_MS;
 use crate::manifest::{
-    KEEP_DAYS_MAX, LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX,
-    SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
-    SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
-    SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
-    SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX, SNAPSHOT_IGNORED_BYTES_MAX,
-    WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
+    KEEP_DAYS_MAX, LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, MODEL_MS_MAX,
+    PYTHON_DIRECTORIES_MAX, PYTHON_IDLE_MS_MAX, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN,
+    SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX,
+    SANDBOX_OPEN_FILES_MIN, SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX,
+    SANDBOX_TEMP_BYTES_MIN, SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX,
+    SNAPSHOT_IGNORED_BYTES_MAX, WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX,
+    WATCHDOGS_MAX,
 };
+use crate::model::planning::{NODE_CHARS_MAX, NODES_LISTED_MAX, PROBLEMS_SHOWN_MAX};
 use crate::output;
 use crate::places::{GIT_CONFIG_BYTES_MAX, OUTSIDE_LINKS_MAX, TOOLCHAIN_LINKS_MAX};
+use crate::plan_run::{LOG_LINE_CHARS_MAX, LOG_LINES_SHOWN_MAX};
+use crate::plan_run::{PURPOSE_CHARS_MAX, RUNNING_LINES_MAX, TOLD_FAILURES_MAX, TOLD_NODES_MAX};
 use crate::project::{PROJECT_BYTES_MAX, PROJECT_RULES_MAX};
+use crate::python::{PYTHON_WARNINGS_MAX, READING_FILE_BYTES_MAX, READINGS_KEPT_MAX};
 use crate::sidecars::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
 
 const OWN: &[Limit] = &[
@@ -144,6 +151,55 @@ const OWN: &[Limit] = &[
         "the manifest is refused",
     ),
     Limit::new(
+        "PYTHON_DIRECTORIES_MAX",
+        PYTHON_DIRECTORIES_MAX as u64,
+        "directories",
+        "what one `haft.toml` names of Python tools",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "PYTHON_IDLE_MS_MAX",
+        PYTHON_IDLE_MS_MAX,
+        "milliseconds",
+        "most `python.idle_ms`",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "PYTHON_WARNINGS_MAX",
+        PYTHON_WARNINGS_MAX as u64,
+        "files",
+        "files of one directory of which it is said that they are left out",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "TRUSTED_TOOLS_LISTED_MAX",
+        TRUSTED_TOOLS_LISTED_MAX as u64,
+        "tools",
+        "tools of one directory that haft trust lists with what they may do",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "READINGS_KEPT_MAX",
+        READINGS_KEPT_MAX as u64,
+        "files",
+        "Python files of which it is kept what was found out",
+        "the oldest are read again",
+    ),
+    Limit::new(
+        "READING_FILE_BYTES_MAX",
+        READING_FILE_BYTES_MAX,
+        "bytes",
+        "what is kept about one Python file",
+        "the file is read again",
+    ),
+    Limit::new(
+        "REGISTRY_BYTES_MAX",
+        REGISTRY_BYTES_MAX,
+        "bytes",
+        "a `registry.json`",
+        "it is not compared, and sync writes it anew",
+    ),
+    Limit::new(
         "PROJECT_RULES_MAX",
         PROJECT_RULES_MAX as u64,
         "rules",
@@ -170,6 +226,48 @@ const OWN: &[Limit] = &[
         "answers",
         "what is taken before a call is rejected",
         "the call is rejected",
+    ),
+    Limit::new(
+        "TOLD_NODES_MAX",
+        TOLD_NODES_MAX as u64,
+        "nodes",
+        "a plan of which each node that succeeds has a line of its own",
+        "only how far the plan is is told",
+    ),
+    Limit::new(
+        "TOLD_FAILURES_MAX",
+        TOLD_FAILURES_MAX as u64,
+        "lines",
+        "lines about nodes of a plan that do not succeed",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "LOG_LINES_SHOWN_MAX",
+        LOG_LINES_SHOWN_MAX as u64,
+        "lines",
+        "what the tool of one node printed, as it is shown while a plan runs",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "LOG_LINE_CHARS_MAX",
+        LOG_LINE_CHARS_MAX as u64,
+        "characters",
+        "one of these lines",
+        "the rest is left out",
+    ),
+    Limit::new(
+        "RUNNING_LINES_MAX",
+        RUNNING_LINES_MAX as u64,
+        "nodes",
+        "running nodes of a plan that have a line on a terminal",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "PURPOSE_CHARS_MAX",
+        PURPOSE_CHARS_MAX as u64,
+        "characters",
+        "what a node of a plan is for, as a line shows it",
+        "the rest is left out",
     ),
     Limit::new(
         "ASKED_TEXT_CHARS_MAX",
@@ -283,6 +381,34 @@ const OWN: &[Limit] = &[
         "the entries of a directory on PATH that may be links",
         "where further ones lead is not readable",
     ),
+    Limit::new(
+        "MODEL_MS_MAX",
+        MODEL_MS_MAX,
+        "milliseconds",
+        "most `model.timeout_ms` and `model.idle_ms`",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "PROBLEMS_SHOWN_MAX",
+        PROBLEMS_SHOWN_MAX as u64,
+        "problems",
+        "what is shown of a plan of a model that is not valid",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "NODES_LISTED_MAX",
+        NODES_LISTED_MAX as u64,
+        "nodes",
+        "what `haft do` lists of a plan before it is agreed to",
+        "further ones are counted",
+    ),
+    Limit::new(
+        "NODE_CHARS_MAX",
+        NODE_CHARS_MAX as u64,
+        "characters",
+        "the inputs of a node in that list, and its purpose",
+        "they are cut",
+    ),
 ];
 
 /// Runs the command.
@@ -305,6 +431,11 @@ pub(crate) fn run() -> Result<Status, CommandError> {
     add(&mut text, "Journal", haft_journal::limits::TABLE);
     add(&mut text, "Snapshots", &of_snapshots(haft_snapshot::limits::TABLE));
     add(&mut text, "MCP", haft_mcp::limits::TABLE);
+    add(&mut text, "Plans", haft_plan::limits::TABLE);
+    add(&mut text, "Driving plans", haft_plan::drive::limits::TABLE);
+    add(&mut text, "Making plans", haft_plan::planner::limits::TABLE);
+    add(&mut text, "Models", haft_model::limits::TABLE);
+    add(&mut text, "Python tools", haft_python::limits::TABLE);
     add(&mut text, "Command line", OWN);
     output::data(&text)?;
     Ok(Status::Done)

@@ -81,11 +81,11 @@ pub(crate) async fn run(
     state: &State,
 ) -> Result<Status, CommandError> {
     match args.command {
-        PolicyCommand::List => list::run(setting_args, state),
+        PolicyCommand::List => list::run(setting_args, state).await,
         PolicyCommand::Explain { tool, input } => {
             explain::run(&tool, &input, setting_args, state).await
         }
-        PolicyCommand::Check => check::run(setting_args, state),
+        PolicyCommand::Check => check::run(setting_args, state).await,
         PolicyCommand::Test => test::run(setting_args, state),
         PolicyCommand::Preset { name } => preset::run(name),
         PolicyCommand::Remove { number } => remove::run(number, setting_args, state),

@@ -25,6 +25,7 @@ use crate::settings;
 use crate::state::State;
 
 pub(crate) use doubt::DOUBTS_SHOWN_MAX;
+pub(crate) use settle::{Said, settle};
 pub(crate) use show::RETRIES_SHOWN_MAX;
 pub(crate) use tail::{TAIL_CALLS, TAIL_POLL_MS};
 pub(crate) use text::INPUT_CHARS_MAX;

@@ -44,12 +44,13 @@ enum ToolsCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &ToolsArgs,
     setting_args: &SettingArgs,
     state: &State,
 ) -> Result<Status, CommandError> {
-    let registry = compose::registry(&settings::resolve(setting_args, state)?)?;
+    let settings = settings::resolve(setting_args, state)?;
+    let registry = compose::registry(&settings, state).await?;
     let of = |format: Format| match format {
         Format::Table if setting_args.json => Format::Json,
         format => format,

@@ -1,11 +1,15 @@
 //! `haft trust`: lets a manifest widen what is allowed, after saying what that is.
 
+mod python;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use haft::{Clock, SystemClock};
 use serde::Serialize;
 
+pub(crate) use self::python::TRUSTED_TOOLS_LISTED_MAX;
+use self::python::{DirectoryAnswer, directories};
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::manifest::ManifestFile;
@@ -18,6 +22,9 @@ use crate::{output, settings};
 ///
 /// Prints what the manifest grants. Only its present content at its present place is trusted: after a change it may
 /// only narrow again.
+///
+/// Python tools are listed with what they may do beyond reading. What is trusted of them is their directories: files
+/// that come later, and what is changed in these, is trusted as well.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -38,10 +45,12 @@ struct Answer {
     sha256: String,
     trusted: bool,
     grants: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    python: Vec<DirectoryAnswer>,
 }
 
 /// Runs the command.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &TrustArgs,
     setting_args: &SettingArgs,
     state: &State,
@@ -54,20 +63,24 @@ pub(crate) fn run(
         },
     };
     let trust = Trust::new(state.trust());
-    // What cannot be read need not be trusted, but can still be trusted no longer.
-    let grants =
-        if args.revoke { Vec::new() } else { part(file.parse()?, file.directory()).widenings };
-    if args.revoke {
-        trust.revoke(&file)?;
-    } else {
-        trust.grant(&file, SystemClock.now_ms())?;
-    }
-    let answer = Answer {
+    let mut answer = Answer {
         path: file.path().to_owned(),
         sha256: file.sha256(),
         trusted: !args.revoke,
-        grants,
+        grants: Vec::new(),
+        python: Vec::new(),
     };
+    // What cannot be read need not be trusted, but can still be trusted no longer.
+    if args.revoke {
+        trust.revoke(&file)?;
+    } else {
+        let manifest = file.parse()?;
+        if !manifest.python.is_empty() {
+            answer.python = directories(&file, setting_args, state).await?;
+        }
+        answer.grants = part(manifest, file.directory()).widenings;
+        trust.grant(&file, SystemClock.now_ms())?;
+    }
     if setting_args.json {
         output::json(&answer)?
     } else {
@@ -83,5 +96,5 @@ fn text(answer: &Answer) -> String {
         (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
         (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
     };
-    output::visible(&text)
+    output::visible(&(text + &python::text(&answer.python)))
 }

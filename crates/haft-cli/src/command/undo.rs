@@ -202,7 +202,7 @@ async fn require_free(journal: &dyn Journal, of: &Selection) -> Result<(), Comma
 pub(super) fn tell_remarks(roots: &[RootChanges]) {
     for root in roots {
         for (call, remark) in &root.remarks {
-            output::note(output::visible(&format!("call {call}: {remark}")));
+            output::note(format_args!("call {call}: {remark}"));
         }
         if root.ends_now {
             output::note("it is compared with what is there now, whoever changed that");

@@ -13,6 +13,7 @@ use crate::settings::Settings;
 /// Returns a JSON object of the settings that differ from the defaults.
 pub(super) fn of(settings: &Settings) -> String {
     let sandbox = &settings.sandbox;
+    let python: Vec<_> = settings.python.entries.iter().map(|entry| &entry.dir).collect();
     let default_guard = NetworkGuard::from(Guard::default());
     let entries = [
         ("allow", !settings.allow.is_empty(), json!(settings.allow)),
@@ -30,6 +31,7 @@ pub(super) fn of(settings: &Settings) -> String {
         ),
         ("preset", settings.preset != Preset::default(), json!(settings.preset.name())),
         ("profile", settings.profile != Profile::default(), json!(profile_name(settings.profile))),
+        ("python", !python.is_empty(), json!(python)),
         ("reference_watchdog", !settings.reference_watchdog, json!(false)),
         ("roots", !settings.roots.is_empty(), json!(settings.roots)),
         ("snapshots", settings.snapshots.is_none(), json!(false)),

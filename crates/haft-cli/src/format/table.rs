@@ -15,7 +15,7 @@ pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
             first_sentence(&contract.description).to_owned(),
         ]
     });
-    output::data(&table(&["TOOL", "EFFECT", "KIND", "DESCRIPTION"], rows))
+    output::data(&output::visible(&table(&["TOOL", "EFFECT", "KIND", "DESCRIPTION"], rows)))
 }
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
@@ -34,10 +34,10 @@ pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
     ];
     let rows = rows.map(|(name, value)| format!("{name:<10} {value}\n")).concat();
     let parameters = serde_json::to_string_pretty(&contract.parameters).unwrap_or_default();
-    output::data(&format!(
+    output::data(&output::visible(&format!(
         "{}\n\n{}\n\n{rows}\nparameters\n{parameters}\n",
         contract.id, contract.description
-    ))
+    )))
 }
 
 fn first_sentence(text: &str) -> &str {

@@ -2,6 +2,7 @@
 //! in percent signs or given as parameters, and either scheme. Connecting, and refusing URLs that make no sense, is the
 //! journal's affair; here such a URL stands for itself, without what may be a password in it.
 
+use haft_contract::canonical_json;
 use serde_json::json;
 
 /// What a URL means by leaving it out.
@@ -30,13 +31,12 @@ pub(super) fn identity(url: &str) -> String {
     let mut servers = servers(hosts, &all("host"), &all("port"));
     // Whichever of them answers, it is the same database.
     servers.sort();
-    json!({
+    canonical_json(&json!({
         "user": user,
         "servers": servers,
         "addresses": all("hostaddr"),
         "database": database,
-    })
-    .to_string()
+    }))
 }
 
 /// Returns hosts with their ports: those before the path of a URL, then those of its parameters.

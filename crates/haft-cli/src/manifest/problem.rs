@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::MANIFEST_PROBLEMS_MAX;
-use crate::password::without_passwords;
+use crate::password::{without_passwords, without_secrets};
 
 /// Characters of a line that are shown.
 pub(crate) const LINE_CHARS_MAX: usize = 120;
@@ -56,5 +56,5 @@ fn write_problem(report: &mut String, path: &Path, text: &str, problem: &Problem
 
 fn shown(line: &str) -> String {
     let visible = |character: char| if character.is_control() { ' ' } else { character };
-    without_passwords(line).chars().take(LINE_CHARS_MAX).map(visible).collect()
+    without_secrets(&without_passwords(line)).chars().take(LINE_CHARS_MAX).map(visible).collect()
 }

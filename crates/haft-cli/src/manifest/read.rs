@@ -12,8 +12,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 use super::{
-    DurabilitySection, Manifest, ManifestLimits, ProjectText, SandboxSection, ScopeSection,
-    SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry,
+    DurabilitySection, Manifest, ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection,
+    ProjectText, PythonEntry, SandboxSection, ScopeSection, SnapshotsSection, WATCHDOGS_MAX,
+    WatchdogEntry,
 };
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
@@ -24,10 +25,13 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "allow_network",
             "durability",
             "limits",
+            "model",
             "network_guard",
             "permissions",
+            "plan",
             "preset",
             "profile",
+            "python",
             "reference_watchdog",
             "requires",
             "root",
@@ -41,8 +45,15 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ),
     ("durability", &["journal", "keep_bytes", "keep_days", "on_repeat"]),
     ("limits", &["output_bytes", "timeout_ms"]),
+    ("model", &["base_url", "idle_ms", "key_variable", "name", "timeout_ms"]),
     ("permissions", &["action", "match", "not_match", "pattern", "permission", "when"]),
+    ("plan", &["parallel", "tools"]),
+    (PLAN_TOOL, &["concurrency", "per_minute"]),
     (PROJECT, &["permissions", "root"]),
+    (
+        "python",
+        &["dir", "idle_ms", "interpreter", "memory_bytes", "package_root", "readable", "workers"],
+    ),
     ("requires", &["capabilities", "fs", "net", "shell"]),
     ("requires.fs", &["read", "write"]),
     ("requires.net", &["hosts"]),
@@ -67,12 +78,16 @@ const SECTIONS: &[(&str, &[&str])] = &[
 ];
 /// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
 const PROJECT: &str = "(project)";
+/// The section that stands for that of any one tool below `plan.tools`.
+const PLAN_TOOL: &str = "plan.tools.*";
 /// Keys that people look for in a manifest and that must not be there, with what to do instead.
 const FLAGS_ONLY: &[(&str, &str)] = &[(
     "unsafe_no_sandbox",
     "unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: give \
      --unsafe-no-sandbox, or set HAFT_UNSAFE_NO_SANDBOX=true",
 )];
+/// What people call a key in the table of the model.
+const KEYS_OF_MODELS: &[&str] = &["api_key", "key", "token"];
 /// How far an unknown key may be from the known one that is suggested, in typing mistakes.
 const MISTAKES_MAX: usize = 2;
 
@@ -137,10 +152,13 @@ impl Reader {
                     manifest.durability = self.section(&value, DurabilitySection::problems)
                 }
                 "limits" => manifest.limits = self.limits(value),
+                "model" => manifest.model = self.section(&value, ModelSection::problems),
                 "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
+                "plan" => manifest.plan = self.section(&value, PlanSection::problems),
                 "preset" => manifest.preset = self.one(value),
                 "profile" => manifest.profile = self.parsed(value),
+                "python" => manifest.python = self.python(value),
                 "reference_watchdog" => manifest.reference_watchdog = self.one(value),
                 "requires" => manifest.requires = self.one(value).unwrap_or_default(),
                 "root" => manifest.root = self.path(value),
@@ -220,6 +238,32 @@ impl Reader {
         });
         self.problems.extend(patterns);
         section
+    }
+
+    fn python(&mut self, value: Value<'_>) -> Vec<PythonEntry> {
+        let whole = value.span();
+        let mut directories: Vec<PythonEntry> = Vec::new();
+        for entry in self.list(value) {
+            let Some(python) = self.one::<PythonEntry>(entry.clone()) else { continue };
+            let mut problems = python.problems();
+            if directories.iter().any(|known| known.dir == python.dir) {
+                let message = format!("dir: {:?} is named by another entry already", python.dir);
+                problems.push(("dir", message));
+            }
+            let found = problems.into_iter();
+            self.problems.extend(
+                found.map(|(key, message)| Problem { span: span_of(&entry, key), message }),
+            );
+            directories.push(python);
+        }
+        if directories.len() > PYTHON_DIRECTORIES_MAX {
+            let message = format!(
+                "expected at most {PYTHON_DIRECTORIES_MAX} directories of Python tools, found {}",
+                directories.len()
+            );
+            self.problems.push(Problem { span: whole, message });
+        }
+        directories
     }
 
     fn watchdogs(&mut self, value: Value<'_>) -> Vec<WatchdogEntry> {
@@ -326,6 +370,7 @@ impl Reader {
 
     /// Reports a key that its section does not have. Places that are no section are left to their own types.
     fn knows(&mut self, section: &str, key: &str, span: std::ops::Range<usize>) -> bool {
+        let section = if section.starts_with("plan.tools.") { PLAN_TOOL } else { section };
         let Some((_, keys)) = SECTIONS.iter().find(|(name, _)| *name == section) else {
             return true;
         };
@@ -334,6 +379,12 @@ impl Reader {
         }
         if let Some((_, message)) = FLAGS_ONLY.iter().find(|(name, _)| *name == key) {
             self.problems.push(Problem { span, message: (*message).to_owned() });
+            return false;
+        }
+        if section == "model" && KEYS_OF_MODELS.contains(&key) {
+            let message = "a key cannot be set in a manifest, which travels with the workspace: put it into the \
+                           provider's environment variable, such as OPENAI_API_KEY, or into one that key_variable names";
+            self.problems.push(Problem { span, message: message.to_owned() });
             return false;
         }
         let distance = |known: &&&str| strsim::osa_distance(key, known);

@@ -27,6 +27,9 @@ pub(crate) const SANDBOX_OPEN_FILES_MIN: u64 = 64;
 /// Most open files of one process, which is as many as kernels allow by default.
 pub(crate) const SANDBOX_OPEN_FILES_MAX: u64 = 1_048_576;
 
+/// How a pattern ends that is about a directory with all that is beneath.
+pub(crate) const BENEATH: &str = "/**";
+
 const MIB: u64 = 1024 * 1024;
 const TIB: u64 = MIB * MIB;
 
@@ -45,7 +48,7 @@ pub(crate) struct SandboxSection {
     pub(crate) readable: Vec<PathBuf>,
     /// Names that are protected beside the built-in ones.
     pub(crate) protect: Vec<String>,
-    /// Built-in names that are not protected.
+    /// Built-in names, and those of Python tools, that are not protected.
     pub(crate) unprotect: Vec<String>,
 }
 
@@ -126,7 +129,8 @@ impl SandboxSection {
     /// Returns the names that are protected with this table. A pattern that is none, which [`Self::problems`] reports,
     /// leaves everything protected that is so by itself.
     pub(crate) fn protected(&self) -> ProtectedNames {
-        let narrowed = ProtectedNames::builtin().without(&self.unprotect);
+        let builtin = self.unprotect.iter().filter(|pattern| !may_be_of_python_tools(pattern));
+        let narrowed = ProtectedNames::builtin().without(builtin);
         let names = narrowed.and_then(|names| names.extended(&self.protect));
         names.unwrap_or_else(|_| ProtectedNames::builtin())
     }
@@ -137,7 +141,8 @@ impl SandboxSection {
             let err = ProtectedNames::none().extended([pattern]).err()?;
             Some(("protect", format!("protect: {err}")))
         });
-        let unprotect = self.unprotect.iter().filter_map(|pattern| {
+        let builtin = self.unprotect.iter().filter(|pattern| !may_be_of_python_tools(pattern));
+        let unprotect = builtin.filter_map(|pattern| {
             let err = ProtectedNames::builtin().without([pattern]).err()?;
             Some(("unprotect", format!("unprotect: {err}")))
         });
@@ -169,4 +174,10 @@ impl SandboxSection {
         }
         taken
     }
+}
+
+/// Returns whether a pattern is of the form in which directories of Python tools are protected, and no built-in one. Whether
+/// there are such directories is known only where they are configured.
+fn may_be_of_python_tools(pattern: &str) -> bool {
+    pattern.ends_with(BENEATH) && !ProtectedNames::builtin().patterns().any(|it| it == pattern)
 }

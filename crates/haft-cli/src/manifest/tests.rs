@@ -27,10 +27,12 @@ roots = ["../shared"]
 profile = "smithers"
 preset = "read-only"
 tools = ["read", "shop.order"]
+python = [{ dir = "tools", interpreter = ".venv", workers = 2 }]
 allow_network = true
 limits = { output_bytes = 1, timeout_ms = 2 }
 durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 1 }
 scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
+model = { name = "openai/m", base_url = "https://a.example/v1", key_variable = "MY_KEY", timeout_ms = 3600000, idle_ms = 1 }
 [requires.fs]
 read = ["{user-data}/notes/**"]
 [[permissions]]
@@ -113,6 +115,27 @@ match = ["git status --short"]
                     1,
                 ),
             },
+            model: ModelSection {
+                name: Some(
+                    "openai/m",
+                ),
+                base_url: Some(
+                    "https://a.example/v1",
+                ),
+                key_variable: Some(
+                    "MY_KEY",
+                ),
+                timeout_ms: Some(
+                    3600000,
+                ),
+                idle_ms: Some(
+                    1,
+                ),
+            },
+            plan: PlanSection {
+                parallel: None,
+                tools: {},
+            },
             allow_network: Some(
                 true,
             ),
@@ -136,6 +159,22 @@ match = ["git status --short"]
                 ignored_bytes: None,
                 ignored_files: None,
             },
+            python: [
+                PythonEntry {
+                    dir: "tools",
+                    interpreter: Some(
+                        ".venv",
+                    ),
+                    interpreter_place: None,
+                    package_root: None,
+                    readable: [],
+                    workers: Some(
+                        2,
+                    ),
+                    idle_ms: None,
+                    memory_bytes: None,
+                },
+            ],
             watchdogs: [],
             reference_watchdog: None,
             permissions: [
@@ -177,7 +216,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of allow_network, durability, limits, network_guard, permissions, preset, profile, reference_watchdog, requires, root, roots, sandbox, scope, snapshots, tools, watchdogs
+            haft.toml:3:1: unknown key "colour": expected one of allow_network, durability, limits, model, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, snapshots, tools, watchdogs
               |
             3 | colour = "red"
               | ^^^^^^

@@ -60,6 +60,41 @@ pub(crate) fn outside(path: &Path, roots: &[PathBuf]) -> Result<PathBuf, Astray>
     Ok(reached)
 }
 
+/// The way that a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The links on it that lie in a root, each where it lies: whoever changes one changes where the path leads.
+    pub(crate) links: Vec<PathBuf>,
+    /// Where it leads. What is not there yet is named without links.
+    pub(crate) end: PathBuf,
+}
+
+/// Returns the way that an absolute path leads, whether there is anything at its end or not. The roots are canonical.
+pub(crate) fn way(path: &Path, roots: &[PathBuf]) -> Way {
+    let mut steps: Vec<Step> = steps_reversed(path);
+    let mut way = Way { links: Vec::new(), end: PathBuf::from("/") };
+    let mut links = 0;
+    while let Some(step) = steps.pop() {
+        let next = match step {
+            Step::Root => PathBuf::from("/"),
+            Step::Up => way.end.parent().unwrap_or(&way.end).to_owned(),
+            Step::Name(name) => way.end.join(name),
+        };
+        match next.read_link() {
+            Ok(target) if links < LINKS_MAX => {
+                links += 1;
+                if roots.iter().any(|root| next.starts_with(root)) {
+                    way.links.push(next);
+                }
+                steps.extend(steps_reversed(&target));
+            }
+            // One link too many leads nowhere, and is itself what decides that.
+            Ok(_) | Err(_) => way.end = next,
+        }
+    }
+    way
+}
+
 /// Returns the steps of a path, the last one first.
 fn steps_reversed(path: &Path) -> Vec<Step> {
     let step = |component: Component<'_>| match component {

@@ -48,6 +48,12 @@ fn what_widens_is_named_and_taken_out() {
     check("sandbox.file_bytes = 4294967297", &["sandbox.file_bytes = 4294967297"]);
     check("sandbox.open_files = 4097", &["sandbox.open_files = 4097"]);
     check("watchdogs = [{ program = [\"./run\"] }]", &["watchdogs = [[\"./run\"]]"]);
+    for python in [
+        "python = [{ dir = \"tools\" }]",
+        "python = [{ dir = \"a\", interpreter = \"/b\", package_root = \".\", readable = [\"/c\"] }]",
+    ] {
+        check(python, &[python]);
+    }
     check("durability.journal = \"j.sqlite\"", &["durability.journal = \"j.sqlite\""]);
     check(
         "durability.journal = \"postgres://a:secret@b/c\"",
@@ -55,9 +61,20 @@ fn what_widens_is_named_and_taken_out() {
     );
     check("scope.run = \"nightly\"", &["scope.run = \"nightly\""]);
     check("scope.attempt = 2", &["scope.attempt = 2"]);
+    check("plan.parallel = 17", &["plan.parallel = 17"]);
     check("durability.keep_days = 1", &["durability.keep_days = 1"]);
     check("durability.keep_bytes = 1", &["durability.keep_bytes = 1"]);
     check("reference_watchdog = false", &["reference_watchdog = false"]);
+    check("model.name = \"ollama/q\"", &["model.name = \"ollama/q\""]);
+    check("model.idle_ms = 5", &["model.idle_ms = 5"]);
+    check(
+        "model = { name = \"openai/m\", base_url = \"https://a.b/v1\", key_variable = \"K\" }",
+        &[
+            "model.name = \"openai/m\"",
+            "model.base_url = \"https://a.b/v1\"",
+            "model.key_variable = \"K\"",
+        ],
+    );
     for root in ["/", "..", "../other", "link", "sub/../..", "missing"] {
         check(&format!("root = {root:?}"), &[&format!("root = {root:?}")]);
         check(&format!("roots = [{root:?}]"), &[&format!("roots = [{root:?}]")]);

@@ -42,7 +42,7 @@ fn once_is_once() {
               fs.write of "new.txt"
 
             Input:
-              {"content":"hello","path":"new.txt"}
+              {"path":"new.txt","content":"hello"}
 
             Why you are asked:
               write needs approval for fs.write of "new.txt": no rule matches, and then the
@@ -67,7 +67,7 @@ fn once_is_once() {
               fs.write of "new.txt"
 
             Input:
-              {"content":"hello","path":"new.txt"}
+              {"path":"new.txt","content":"hello"}
 
             Why you are asked:
               write needs approval for fs.write of "new.txt": no rule matches, and then the
@@ -96,7 +96,7 @@ fn always_for_this_project_is_shown_written_and_taken_back() {
               fs.write of "new.txt"
 
             Input:
-              {"content":"hello","path":"new.txt"}
+              {"path":"new.txt","content":"hello"}
 
             Why you are asked:
               write needs approval for fs.write of "new.txt": no rule matches, and then the

@@ -54,9 +54,9 @@ fn edit() {
     world.check(
         &["call", "edit", input],
         &expect![[r#"
-        {"first_changed_line":2,"replacements":1}
-        --- status 0
-    "#]],
+            {"replacements":1,"first_changed_line":2}
+            --- status 0
+        "#]],
     );
     assert_eq!(world.read("work/notes.txt"), "one\n2\nthree\n");
 }
@@ -99,9 +99,9 @@ fn apply_patch() {
     world.check(
         &["call", "apply_patch", &input],
         &expect![[r#"
-        {"files":[{"operation":"modify","path":"notes.txt"}],"status":"ok"}
-        --- status 0
-    "#]],
+            {"status":"ok","files":[{"path":"notes.txt","operation":"modify"}]}
+            --- status 0
+        "#]],
     );
     assert_eq!(world.read("work/notes.txt"), "one\n2\nthree\n");
 }

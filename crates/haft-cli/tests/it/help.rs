@@ -59,6 +59,8 @@ fn the_version_and_a_missing_command() {
                                           smithers]
               --tools <TOOL>              Tools to offer, of those of the profile (can be repeated, or
                                           separated by commas) [env: HAFT_TOOLS]
+              --python <DIR>              Directory of Python tools to offer, besides those of the manifest
+                                          (can be repeated)
               --preset <PRESET>           Rules that hold where the manifest has none [env: HAFT_PRESET]
                                           [possible values: read-only, ask, workspace, full]
               --allow <TOOL>              Allow every call of a tool for this session (can be repeated)
@@ -119,9 +121,16 @@ fn the_reference_has_every_command_and_no_machine() {
             "# The command line",
             "## haft",
             "## haft call",
+            "## haft do",
             "## haft tools",
             "## haft tools list",
             "## haft tools show",
+            "## haft run",
+            "## haft resume",
+            "## haft plan",
+            "## haft plan check",
+            "## haft plan show",
+            "## haft plan make",
             "## haft runs",
             "## haft runs list",
             "## haft runs show",
@@ -140,6 +149,11 @@ fn the_reference_has_every_command_and_no_machine() {
             "## haft policy test",
             "## haft policy preset",
             "## haft policy remove",
+            "## haft registry",
+            "## haft registry check",
+            "## haft registry list",
+            "## haft registry sync",
+            "## haft registry add",
             "## haft doctor",
             "## haft init",
             "## haft trust",

@@ -11,18 +11,24 @@ mod configuration;
 mod doctor;
 mod durability;
 mod escape;
+mod examples;
 mod full_disks;
 mod help;
 mod hindrance;
 mod mcp_clients;
 mod mcp_wire;
+mod models;
+mod plan_run;
+mod plans;
 mod policy;
 mod postgres;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the journal itself use more of it")]
 mod postgres_server;
+mod python;
 mod redaction;
 mod runs;
+mod showing;
 mod signals;
 mod small_disk;
 mod state;

@@ -92,24 +92,24 @@ fn the_older_era_shakes_hands() {
         &[],
         requests,
         &expect![[r#"
-            initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
-            ping {"id":2,"jsonrpc":"2.0","result":{}}
-            tools/list {"id":3,"jsonrpc":"2.0","result":{"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
-            tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":4,"jsonrpc":"2.0"}
-            tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false}}
-            tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true}}
-            tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true}}
-            tools/call {"id":8,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true}}
-            tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":9,"jsonrpc":"2.0"}
-            tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":10,"jsonrpc":"2.0"}
-            tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false}}
-            tools/call {"id":12,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)","type":"text"}],"isError":true}}
-            tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":13,"jsonrpc":"2.0"}
-            resources/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"ttlMs":0}}
-            resources/templates/list {"id":15,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"ttlMs":60000}}
-            resources/read {"error":{"code":-32002,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":16,"jsonrpc":"2.0"}
-            prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":17,"jsonrpc":"2.0"}
-            nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":18,"jsonrpc":"2.0"}
+            initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends."}}
+            ping {"jsonrpc":"2.0","id":2,"result":{}}
+            tools/list {"jsonrpc":"2.0","id":3,"result":{"ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"]}}
+            tools/list {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
+            tools/call {"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"invalid input for read: path: expected string, found 5; line: no such parameter"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"invalid input for read: path: required, but missing"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"}}
+            tools/call {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"}}
+            tools/call {"jsonrpc":"2.0","id":11,"result":{"content":[{"type":"text","text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":13,"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"}}
+            resources/list {"jsonrpc":"2.0","id":14,"result":{"ttlMs":0,"cacheScope":"private","resources":[]}}
+            resources/templates/list {"jsonrpc":"2.0","id":15,"result":{"ttlMs":60000,"cacheScope":"private","resourceTemplates":[{"uriTemplate":"haft://output/{name}","name":"output","description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain"}]}}
+            resources/read {"jsonrpc":"2.0","id":16,"error":{"code":-32002,"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list","data":{"uri":"haft://output/1-bash.txt"}}}
+            prompts/get {"jsonrpc":"2.0","id":17,"error":{"code":-32601,"message":"prompts/get"}}
+            nothing/known {"jsonrpc":"2.0","id":18,"error":{"code":-32601,"message":"nothing/known"}}
             exit status: 0"#]],
     );
 }
@@ -126,23 +126,23 @@ fn the_newer_era_says_who_it_is_each_time() {
         &[],
         requests,
         &expect![[r#"
-            server/discover {"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}},"cacheScope":"private","capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"ttlMs":60000}}
-            tools/list {"id":2,"jsonrpc":"2.0","result":{"cacheScope":"private","resultType":"complete","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"],"ttlMs":60000}}
-            tools/list {"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"},"id":3,"jsonrpc":"2.0"}
-            tools/call {"id":4,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"},"content":[{"text":"one\ntwo\n","type":"text"}],"isError":false,"resultType":"complete"}}
-            tools/call {"id":5,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"},"content":[{"text":"path \"b.txt\" does not exist: did you mean a.txt?","type":"text"}],"isError":true,"resultType":"complete"}}
-            tools/call {"id":6,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: expected string, found 5; line: no such parameter","type":"text"}],"isError":true,"resultType":"complete"}}
-            tools/call {"id":7,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"},"content":[{"text":"invalid input for read: path: required, but missing","type":"text"}],"isError":true,"resultType":"complete"}}
-            tools/call {"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"},"id":8,"jsonrpc":"2.0"}
-            tools/call {"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"},"id":9,"jsonrpc":"2.0"}
-            tools/call {"id":10,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"},"content":[{"text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}","type":"text"}],"isError":false,"resultType":"complete"}}
-            tools/call {"id":11,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"},"content":[{"text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)","type":"text"}],"isError":true,"resultType":"complete"}}
-            tools/call {"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"},"id":12,"jsonrpc":"2.0"}
-            resources/list {"id":13,"jsonrpc":"2.0","result":{"cacheScope":"private","resources":[],"resultType":"complete","ttlMs":0}}
-            resources/templates/list {"id":14,"jsonrpc":"2.0","result":{"cacheScope":"private","resourceTemplates":[{"description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain","name":"output","uriTemplate":"haft://output/{name}"}],"resultType":"complete","ttlMs":60000}}
-            resources/read {"error":{"code":-32602,"data":{"uri":"haft://output/1-bash.txt"},"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list"},"id":15,"jsonrpc":"2.0"}
-            prompts/get {"error":{"code":-32601,"message":"prompts/get"},"id":16,"jsonrpc":"2.0"}
-            nothing/known {"error":{"code":-32601,"message":"nothing/known"},"id":17,"jsonrpc":"2.0"}
+            server/discover {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}}
+            tools/list {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"]}}
+            tools/list {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
+            tools/call {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":6,"result":{"resultType":"complete","content":[{"type":"text","text":"invalid input for read: path: expected string, found 5; line: no such parameter"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/3","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"invalid input for read: path: required, but missing"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/4","haft/code":"INVALID_INPUT","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"no tool is called \"raed\": did you mean read?"}}
+            tools/call {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"the params of tools/call do not have the form it takes"}}
+            tools/call {"jsonrpc":"2.0","id":10,"result":{"resultType":"complete","content":[{"type":"text","text":"{\"todos\":[{\"content\":\"x\",\"status\":\"pending\"}]}"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/6","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":11,"result":{"resultType":"complete","content":[{"type":"text","text":"nobody can be asked here, so the call is denied: \"sudo true\" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/7","haft/code":"PERMISSION_DENIED","haft/durationMs":"[ms]"}}}
+            tools/call {"jsonrpc":"2.0","id":12,"error":{"code":-32602,"message":"_meta \"haft/attempt\": expected an integer from 1 to 4294967295, found 0"}}
+            resources/list {"jsonrpc":"2.0","id":13,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","resources":[]}}
+            resources/templates/list {"jsonrpc":"2.0","id":14,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","resourceTemplates":[{"uriTemplate":"haft://output/{name}","name":"output","description":"All of an output that was cut, as linked by the call's result","mimeType":"text/plain"}]}}
+            resources/read {"jsonrpc":"2.0","id":15,"error":{"code":-32602,"message":"no output of this connection has that address: take one from a result's resource_link or from resources/list","data":{"uri":"haft://output/1-bash.txt"}}}
+            prompts/get {"jsonrpc":"2.0","id":16,"error":{"code":-32601,"message":"prompts/get"}}
+            nothing/known {"jsonrpc":"2.0","id":17,"error":{"code":-32601,"message":"nothing/known"}}
             exit status: 0"#]],
     );
 }
@@ -160,8 +160,8 @@ fn a_failed_command_is_a_result_with_its_output() {
         &["--allow", "bash"],
         requests,
         &expect![[r#"
-            initialize {"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","protocolVersion":"2025-11-25","serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}
-            tools/call {"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":3},"content":[{"text":"bash exited with status 3\nout\nerr\n","type":"text"}],"isError":true}}
+            initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends."}}
+            tools/call {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"bash exited with status 3\nout\nerr\n"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":3}}}
             exit status: 0"#]],
     );
 }
@@ -247,7 +247,7 @@ fn check_killed(place: &Place) {
     let mut shown = place.only_run();
     place.redact(&mut shown);
     let [call] = shown["calls"].as_array().unwrap().as_slice() else { panic!("one call: {shown}") };
-    expect![[r#""unknown" {"error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]","enforced":"[enforced]"},"type":"error"}"#]].assert_eq(&format!("{} {}", call["status"], call["envelope"]));
+    expect![[r#""unknown" {"type":"error","error_text":"the call was cancelled, and bash was killed with everything it started; its effect may or may not have happened: check before repeating","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","enforced":"[enforced]"}}"#]].assert_eq(&format!("{} {}", call["status"], call["envelope"]));
 }
 
 /// Compares what the journal says of the calls of the only run.
@@ -349,8 +349,8 @@ fn lines_that_are_no_messages_do_no_harm() {
     }
     let refusals = [server.receive(), server.receive()].map(|answer| answer.to_string());
     expect![[r#"
-        {"error":{"code":-32600,"message":"Invalid request"},"jsonrpc":"2.0"}
-        {"error":{"code":-32600,"message":"Invalid request"},"jsonrpc":"2.0"}"#]]
+        {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"}}
+        {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"}}"#]]
     .assert_eq(&refusals.join("\n"));
     assert_eq!(server.request("ping", json!({}))["result"], json!({}));
 }
@@ -379,7 +379,7 @@ fn a_call_lands_where_its_driver_says() {
         &place,
         "build-7",
         &expect![[
-            r#"{"accesses":[{"capability":"fs.read","path":"a.txt"}],"attempt":3,"call":"build-7/test/2/3/1","call_key":"[key]","change":1,"details":null,"driver_call_id":"toolu_01","effect":"read","envelope":{"data":"one\n","metadata":{"call_id":"build-7/test/2/3/1","duration_ms":"[ms]"},"type":"output"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"path":"a.txt"},"iteration":2,"node":"test","run":"build-7","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"succeeded","tool":"read","verdict":null}"#
+            r#"{"call":"build-7/test/2/3/1","change":1,"run":"build-7","node":"test","iteration":2,"attempt":3,"seq":1,"tool":"read","effect":"read","status":"succeeded","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":"toolu_01","input":{"path":"a.txt"},"accesses":[{"capability":"fs.read","path":"a.txt"}],"epoch":1,"details":null,"envelope":{"type":"output","data":"one\n","metadata":{"duration_ms":"[ms]","call_id":"build-7/test/2/3/1"}},"verdict":null,"settled_by":null}"#
         ]],
     );
 }
@@ -393,7 +393,7 @@ fn an_unknown_tool_is_in_the_journal_too() {
     check_journal(
         &place,
         &expect![[
-            r#"{"accesses":[],"attempt":1,"call":"[run]/main/0/1/1","call_key":"[key]","change":1,"details":null,"driver_call_id":null,"effect":"read","envelope":{"error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND","duration_ms":"[ms]"},"type":"error"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"iteration":0,"node":"main","run":"[run]","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"refused","tool":"delete_everything","verdict":null}"#
+            r#"{"call":"[run]/main/0/1/1","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"delete_everything","effect":"read","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"bytes":21,"sha256":"5352e1bf1efcfec1d5e653cd0cc5b3c7f66e7cea52269ff31877ffb0e77310e7"},"accesses":[],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"no tool is called \"delete_everything\": list the tools to see what there is","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"TOOL_NOT_FOUND"}},"verdict":null,"settled_by":null}"#
         ]],
     );
 }
@@ -430,10 +430,10 @@ fn all_of_a_cut_output_is_a_resource() {
     assert!(kept == whole.as_bytes(), "outputs are kept for whoever recalls the call");
 
     place.redact(&mut answer);
-    expect![[r#"{"id":2,"jsonrpc":"2.0","result":{"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0,"haft/truncated":true},"content":null,"isError":false}}"#]].assert_eq(&answer.to_string());
+    expect![[r#"{"jsonrpc":"2.0","id":2,"result":{"content":null,"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":0,"haft/truncated":true}}}"#]].assert_eq(&answer.to_string());
     let mut link = link.clone();
     place.redact(&mut link);
-    expect![[r#"{"mimeType":"text/plain","name":"1-bash.txt","size":588895,"type":"resource_link","uri":"haft://output/1-bash.txt"}"#]].assert_eq(&link.to_string());
+    expect![[r#"{"type":"resource_link","uri":"haft://output/1-bash.txt","name":"1-bash.txt","mimeType":"text/plain","size":588895}"#]].assert_eq(&link.to_string());
 }
 
 #[test]

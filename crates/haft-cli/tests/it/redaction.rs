@@ -8,7 +8,7 @@ pub(crate) fn redact(text: &str, world: &Path) -> String {
     let text = text.replace(&*world.to_string_lossy(), "/world");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
     let text = replace_owners(&replace_names(&replace_projects(&text)));
-    let text = replace_moments(&text);
+    let text = replace_passed(&replace_moments(&text));
     ["duration_ms", "started_at_ms", "finished_at_ms", "last_call_at_ms", "first_key", "call_key"]
         .iter()
         .fold(text, |text, field| replace_field(&text, field))
@@ -93,6 +93,21 @@ fn replace_moments(text: &str) -> String {
     redacted
 }
 
+/// How long something took, where that is said in words.
+fn replace_passed(text: &str) -> String {
+    const IN: &str = " in ";
+    let mut parts = text.split(IN);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let number = part.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let unit = [" ms", " s"].into_iter().find(|unit| part[number..].starts_with(unit));
+        match unit.filter(|_| number > 0) {
+            Some(unit) => format!("{text}{IN}0 ms{}", &part[number + unit.len()..]),
+            None => format!("{text}{IN}{part}"),
+        }
+    })
+}
+
 /// The number or the text of a field of JSON.
 fn replace_field(text: &str, field: &str) -> String {
     let key = format!("\"{field}\":");
@@ -127,6 +142,7 @@ fn only_what_differs_is_replaced() {
     check("run_01m7y2wbsbj97pa84yferxrgp9/main", "run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main");
     check("2026-11-21T03:37:27.725Z  12  code", "2000-01-01T00:00:00.000Z  0  code");
     check("2026-11-21 T", "2026-11-21 T");
+    check("finished in 1.2 s: 3 in doubt", "finished in 0 ms: 3 in doubt");
     check("by process 12 on box-1, until", "by process 7 on host, until");
     check("a process ends", "a process ends");
     check(

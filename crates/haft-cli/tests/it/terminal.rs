@@ -35,6 +35,14 @@ impl Terminal {
         child
     }
 
+    /// Starts a command that has the terminal for all that it says, data included.
+    pub(crate) fn start_whole(&mut self, command: &mut Command) -> Child {
+        let end = || Stdio::from(self.keyboard.try_clone().unwrap());
+        let child = command.stdin(end()).stderr(end()).stdout(end()).spawn().unwrap();
+        command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::null());
+        child
+    }
+
     pub(crate) fn type_text(&mut self, text: &str) {
         self.answered = self.shown.len();
         self.screen.write_all(text.as_bytes()).unwrap();

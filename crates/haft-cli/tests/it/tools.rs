@@ -59,52 +59,52 @@ fn one_tool_for_people() {
 
             parameters
             {
+              "type": "object",
               "additionalProperties": false,
               "properties": {
                 "todos": {
-                  "description": "The whole list; it replaces the former one.",
+                  "type": "array",
                   "items": {
-                    "additionalProperties": false,
                     "description": "One entry of a session's todo list.",
+                    "type": "object",
                     "properties": {
                       "content": {
                         "description": "What is to be done.",
                         "type": "string"
                       },
-                      "priority": {
-                        "description": "How important it is.",
-                        "enum": [
-                          "high",
-                          "medium",
-                          "low"
-                        ],
-                        "type": "string"
-                      },
                       "status": {
                         "description": "How far it is.",
+                        "type": "string",
                         "enum": [
                           "pending",
                           "in_progress",
                           "completed",
                           "cancelled"
-                        ],
-                        "type": "string"
+                        ]
+                      },
+                      "priority": {
+                        "description": "How important it is.",
+                        "type": "string",
+                        "enum": [
+                          "high",
+                          "medium",
+                          "low"
+                        ]
                       }
                     },
+                    "additionalProperties": false,
                     "required": [
                       "content",
                       "status"
-                    ],
-                    "type": "object"
+                    ]
                   },
-                  "maxItems": 1000,
-                  "type": "array"
+                  "description": "The whole list; it replaces the former one.",
+                  "maxItems": 1000
                 }
               },
               "required": [
                 "todos"
-              ],
-              "type": "object"
+              ]
             }
             --- status 0
         "#]],
@@ -129,111 +129,111 @@ fn no_tool_of_that_name() {
 fn one_tool_for_each_api() {
     let world = World::new();
     world.check(&["tools", "show", "glob", "--json"], &expect![[r#"
-        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"additionalProperties":false,"properties":{"path":{"description":"Directory to look in; default: the root.","type":"string"},"pattern":{"description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.","type":"string"}},"required":["pattern"],"type":"object"},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false}
+        {"id":"glob","description":"Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).","parameters":{"type":"object","additionalProperties":false,"properties":{"pattern":{"type":"string","description":"Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."},"path":{"type":"string","description":"Directory to look in; default: the root."}},"required":["pattern"]},"requires":{"fs":{"read":["{workspace}/**"]}},"effect":"read","dangerous":false,"kind":"search","output_limit":{"entries":1000},"accepts_key":false}
         --- status 0
     "#]]);
     world.check(&["tools", "show", "glob", "--format", "openai"], &expect![[r#"
         {
+          "type": "function",
           "function": {
-            "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
             "name": "glob",
+            "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
             "parameters": {
+              "type": "object",
               "additionalProperties": false,
               "properties": {
-                "path": {
-                  "description": "Directory to look in; default: the root.",
-                  "type": "string"
-                },
                 "pattern": {
-                  "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
-                  "type": "string"
+                  "type": "string",
+                  "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."
+                },
+                "path": {
+                  "type": "string",
+                  "description": "Directory to look in; default: the root."
                 }
               },
               "required": [
                 "pattern"
-              ],
-              "type": "object"
+              ]
             }
-          },
-          "type": "function"
+          }
         }
         --- status 0
     "#]]);
     world.check(&["tools", "show", "glob", "--format", "anthropic"], &expect![[r#"
         {
+          "name": "glob",
           "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
           "input_schema": {
+            "type": "object",
             "additionalProperties": false,
             "properties": {
-              "path": {
-                "description": "Directory to look in; default: the root.",
-                "type": "string"
-              },
               "pattern": {
-                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
-                "type": "string"
+                "type": "string",
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."
+              },
+              "path": {
+                "type": "string",
+                "description": "Directory to look in; default: the root."
               }
             },
             "required": [
               "pattern"
-            ],
-            "type": "object"
-          },
-          "name": "glob"
+            ]
+          }
         }
         --- status 0
     "#]]);
     world.check(&["tools", "show", "glob", "--format", "gemini"], &expect![[r#"
         {
-          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
           "name": "glob",
+          "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
           "parameters": {
+            "type": "OBJECT",
             "properties": {
-              "path": {
-                "description": "Directory to look in; default: the root.",
-                "type": "STRING"
-              },
               "pattern": {
-                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
-                "type": "STRING"
+                "type": "STRING",
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."
+              },
+              "path": {
+                "type": "STRING",
+                "description": "Directory to look in; default: the root."
               }
             },
             "required": [
               "pattern"
-            ],
-            "type": "OBJECT"
+            ]
           }
         }
         --- status 0
     "#]]);
     world.check(&["tools", "show", "glob", "--format", "mcp"], &expect![[r#"
         {
-          "annotations": {
-            "destructiveHint": false,
-            "idempotentHint": true,
-            "openWorldHint": false,
-            "readOnlyHint": true
-          },
+          "name": "glob",
+          "title": "Glob",
           "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
           "inputSchema": {
+            "type": "object",
             "additionalProperties": false,
             "properties": {
-              "path": {
-                "description": "Directory to look in; default: the root.",
-                "type": "string"
-              },
               "pattern": {
-                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.",
-                "type": "string"
+                "type": "string",
+                "description": "Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories."
+              },
+              "path": {
+                "type": "string",
+                "description": "Directory to look in; default: the root."
               }
             },
             "required": [
               "pattern"
-            ],
-            "type": "object"
+            ]
           },
-          "name": "glob",
-          "title": "Glob"
+          "annotations": {
+            "readOnlyHint": true,
+            "destructiveHint": false,
+            "idempotentHint": true,
+            "openWorldHint": false
+          }
         }
         --- status 0
     "#]]);

@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Bash, Files, Layer, Mechanism, Program, Reach, Report, SandboxReport, Seen};
+use super::{
+    Bash, Files, Layer, Mechanism, Program, PythonReport, Reach, Report, SandboxReport, Seen,
+};
+use crate::python::counted;
 
 /// Columns of the report.
 const WIDTH: usize = 80;
@@ -18,11 +21,13 @@ pub(super) fn text(report: &Report) -> String {
         ("Kernel", report.kernel.iter().map(mechanism).collect()),
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
         ("Commands see", seen(&report.seen, &shown)),
+        ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
     ];
     let section = |(heading, lines): &(&str, Vec<String>)| format!("{heading}\n{}", lines.concat());
-    sections.iter().map(section).collect::<Vec<_>>().join("\n")
+    let said = sections.iter().filter(|(_, lines)| !lines.is_empty());
+    said.map(section).collect::<Vec<_>>().join("\n")
 }
 
 fn verdict(report: &Report) -> String {
@@ -99,6 +104,25 @@ fn seen(seen: &Seen, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
         labelled("--", "git", &text)
     }));
     lines
+}
+
+fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
+    let dir = shown(&report.dir);
+    if let Some(problem) = &report.problem {
+        return labelled("--", "left out", &format!("{dir}: {problem}"));
+    }
+    let interpreter = report.interpreter.as_deref().map_or(String::new(), shown);
+    let version = report.version.as_deref().unwrap_or("of unknown version");
+    let tools = counted(report.tools, "tool");
+    let mut text = format!("{dir}: {tools}, Python {version} ({interpreter})");
+    if report.errors + report.warnings > 0 {
+        text.push_str(&format!(
+            "; {}, {}: haft registry check",
+            counted(report.errors, "error"),
+            counted(report.warnings, "warning")
+        ));
+    }
+    labelled(if report.errors == 0 { "ok" } else { "~" }, "directory", &text)
 }
 
 fn files(files: &Files, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
@@ -226,6 +250,15 @@ mod tests {
                     worktree: "/srv/app".into(),
                 }],
             },
+            python: vec![PythonReport {
+                dir: "/srv/app/tools".into(),
+                interpreter: Some("/usr/bin/python3".into()),
+                version: Some("3.12.1".to_owned()),
+                tools: 3,
+                errors: 1,
+                warnings: 0,
+                problem: None,
+            }],
             files: Files {
                 state: "/home/ada/.local/state/haft".into(),
                 state_problem: None,
@@ -272,6 +305,11 @@ mod tests {
               --  git                   does not work in /srv/app/packages/a: commands do
                                         not see the repository around it; to change that:
                                         --root /srv/app
+
+            Python tools
+              ~   directory             /srv/app/tools: 3 tools, Python 3.12.1
+                                        (/usr/bin/python3); 1 error, 0 warnings: haft
+                                        registry check
 
             Files of haft
               ok  state                 ~/.local/state/haft

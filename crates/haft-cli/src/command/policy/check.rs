@@ -15,12 +15,12 @@ struct Answer {
 }
 
 /// Runs the command.
-pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
+pub(super) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
     // Making a runtime and a session compiles everything, with what variables stand for here.
-    let runtime = compose::unrecorded_runtime(&settings, state)?;
+    let runtime = compose::unrecorded_runtime(&settings, state).await?;
     compose::session(&runtime, &settings, "cli")?;
-    let rules = compose::rules_in_force(&settings)?;
+    let rules = compose::rules_in_force(&settings, runtime.registry())?;
     let variables = compose::variables(runtime.roots());
     let answer = Answer { rules: rules.len(), findings: findings(&rules, &variables) };
     let status = if answer.findings.is_empty() { Status::Done } else { Status::Failed };

@@ -46,7 +46,7 @@ pub(super) async fn run(
 ) -> Result<Status, CommandError> {
     let input = input::read(tool, given)?;
     let settings = settings::resolve(setting_args, state)?;
-    let runtime = compose::unrecorded_runtime(&settings, state)?;
+    let runtime = compose::unrecorded_runtime(&settings, state).await?;
     let session = compose::session(&runtime, &settings, "cli")?;
     let explanation = session.explain(tool, input).await?;
     check_usage(&explanation, tool)?;

@@ -6,7 +6,7 @@ use haft_policy::{Action, Rule, RuleScope, ScopedRule};
 use serde::Serialize;
 
 use super::examples::{Expected, Found, found};
-use crate::permission_names::is_tool;
+use crate::permission_names::{is_capability, is_tool};
 
 /// A rule that never decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -104,7 +104,9 @@ fn may_overlap(one: &str, other: &str) -> bool {
     if !is_exact(one) || !is_exact(other) || one == other {
         return true;
     }
-    is_tool(one) != is_tool(other)
+    // What is neither may be a tool of the user's, or a capability that one needs.
+    let are_alike = |is_one: fn(&str) -> bool| is_one(one) && is_one(other);
+    !are_alike(is_tool) && !are_alike(is_capability)
 }
 
 #[cfg(test)]

@@ -33,9 +33,10 @@ struct Answer<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
+pub(super) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
-    let mut rules = compose::rules_in_force(&settings)?;
+    let registry = compose::registry(&settings, state).await?;
+    let mut rules = compose::rules_in_force(&settings, &registry)?;
     // A stable sort: rules of one scope stay in the order in which they were written.
     rules.sort_by_key(|(scope, _)| std::cmp::Reverse(*scope));
     let origins = Origins::of(&settings);

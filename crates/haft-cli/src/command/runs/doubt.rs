@@ -5,7 +5,7 @@ use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, RunRow,
 
 use super::text;
 use crate::cli::SettingArgs;
-use crate::{hint, output, owner};
+use crate::{hint, output, owner, plan_run};
 
 /// Calls in doubt that are shown with what to type about them.
 pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
@@ -40,7 +40,7 @@ fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
 }
 
 /// Returns what is to be said and typed about calls in doubt, empty if there are none.
-pub(super) fn text(doubts: &[CallRow], settings: &SettingArgs) -> String {
+pub(super) fn text(run: &RunRow, doubts: &[CallRow], settings: &SettingArgs) -> String {
     let what = match doubts.len() {
         0 => return String::new(),
         1 => "1 call is in doubt: it was begun, its end was never recorded, and it".to_owned(),
@@ -71,6 +71,10 @@ pub(super) fn text(doubts: &[CallRow], settings: &SettingArgs) -> String {
     ] {
         let command = format!("haft runs settle {call} {verdict:<14}# {meaning}");
         lines.push(format!("  {}", hint::in_same_journal(&command, settings)));
+    }
+    if run.front_end == plan_run::FRONT_END {
+        let command = hint::in_same_journal(&format!("haft resume {}", run.id), settings);
+        lines.push(format!("Then go on with the plan:\n  {command}"));
     }
     lines.join("\n") + "\n"
 }

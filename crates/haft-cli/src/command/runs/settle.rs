@@ -3,7 +3,8 @@
 use clap::{Args, ValueEnum};
 use haft::{Clock as _, SystemClock};
 use haft_contract::{CallId, Envelope, Metadata};
-use haft_journal::{Journal, JournalError, SettledBy, Settlement, Status, Verdict};
+use haft_journal::{CallRow, Journal, JournalError, SettledBy, Settlement, Status, Verdict};
+use haft_plan::drive::users_of_answer;
 use serde_json::Value;
 
 use super::named::NamedCall;
@@ -13,8 +14,8 @@ use crate::{call_name, input, output};
 
 /// Say what became of a call that may or may not have happened
 ///
-/// Such a call is answered with IN_DOUBT until somebody finds out. A resume (haft call --resume replay, or haft/resume
-/// over MCP) goes by what is said here. What was said is final, but for retry, which leaves the call in doubt until it was
+/// Such a call is answered with IN_DOUBT until somebody finds out. A resume (haft resume, haft call --resume replay,
+/// or haft/resume over MCP) goes by what is said here. What was said is final, but for retry, which leaves the call in doubt until it was
 /// repeated.
 #[derive(Args)]
 #[command(after_long_help = "\
@@ -30,13 +31,15 @@ pub(super) struct SettleArgs {
     verdict: Said,
     /// What the call answered, as JSON, @FILE to read it from a file, or - for standard input
     ///
-    /// It is answered as it is given: nobody compares it with what the tool's own answers look like.
+    /// It is answered as it is given: nobody compares it with what the tool's own answers look like. Where nodes of a plan refer
+    /// to what the call answered, happened needs it.
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
 }
 
+/// What became of a call, according to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Said {
+pub(crate) enum Said {
     /// It happened: a resume answers it from the record and does not execute it
     Happened,
     /// It did not happen: a resume executes it
@@ -72,14 +75,10 @@ pub(super) async fn run(
     };
     let journal = journal.ok_or_else(|| unknown_run(call.scope.run.as_str()))?;
     dead::abandon(journal, |holder| holder.run == call.scope.run).await?;
-    let settlement = Settlement {
-        call: call.clone(),
-        verdict: args.verdict.into(),
-        by: SettledBy::Operator,
-        envelope: envelope(&call, args.verdict, result),
-        settled_at_ms: SystemClock.now_ms(),
-    };
-    let row = match journal.resolve(settlement).await {
+    if args.verdict == Said::Happened && result.is_none() {
+        nobody_uses_the_answer(journal, &call).await?;
+    }
+    let row = match settle(journal, &call, args.verdict, result).await {
         Err(JournalError::NotInDoubt { status: Status::Intended, .. }) => {
             return Err(under_way(journal, &call).await?);
         }
@@ -92,6 +91,38 @@ pub(super) async fn run(
         output::data(&format!("{call} ({}) {meaning}", output::visible(&row.tool)))?;
     }
     Ok(error::Status::Done)
+}
+
+/// Nodes of a plan that refer to what the call answered could not be called, and what was said is final.
+async fn nobody_uses_the_answer(journal: &dyn Journal, call: &CallId) -> Result<(), CommandError> {
+    let users = users_of_answer(journal, call).await.map_err(CommandError::failed)?;
+    let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
+    let who = match nodes.as_slice() {
+        [] => return Ok(()),
+        [one] => format!("node {one} of its plan uses"),
+        many => format!("nodes {} of its plan use", many.join(", ")),
+    };
+    let message =
+        format!("{who} what call {call} answered: say what that was with --result, as JSON");
+    Err(CommandError::usage(message)
+        .hint(format!("haft runs settle {call} happened --result JSON")))
+}
+
+/// Records what became of a call.
+pub(crate) async fn settle(
+    journal: &dyn Journal,
+    call: &CallId,
+    said: Said,
+    result: Option<Value>,
+) -> Result<CallRow, JournalError> {
+    let settlement = Settlement {
+        call: call.clone(),
+        verdict: said.into(),
+        by: SettledBy::Operator,
+        envelope: envelope(call, said, result),
+        settled_at_ms: SystemClock.now_ms(),
+    };
+    journal.resolve(settlement).await
 }
 
 /// Says that a call is still being executed, and by whom.

@@ -94,7 +94,7 @@ pub(super) async fn run(
     if settings.json {
         output::json(&told(&found)?)?;
     } else {
-        let parts = [head(&found), doubt::text(&found.doubts, settings), body(&found)];
+        let parts = [head(&found), doubt::text(&found.run, &found.doubts, settings), body(&found)];
         output::data(&parts.concat())?;
     }
     let count = u64::try_from(found.calls.len()).unwrap_or(u64::MAX);

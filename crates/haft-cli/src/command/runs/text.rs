@@ -44,7 +44,7 @@ pub(super) fn summary(input: &str) -> String {
         Ok(Value::Object(members)) => of_members(&members),
         Ok(_) | Err(_) => input.to_owned(),
     };
-    let text = output::visible(&text).replace('\n', " ");
+    let text = output::visible(&text).replace(['\n', '\t'], " ");
     shortened(&text, INPUT_CHARS_MAX)
 }
 

@@ -126,7 +126,7 @@ fn a_question_shows_the_call_and_the_rules_that_always_adds() {
         expect![[r#"
             May write run?
 
-            Input: {"content":"secret","path":"a.txt"}
+            Input: {"path":"a.txt","content":"secret"}
 
             It would touch:
             - fs.write of "a.txt"
@@ -183,7 +183,7 @@ fn a_question_that_is_open_at_the_end_is_a_refusal() {
         check_journal(
             &place,
             &expect![[
-                r#"{"accesses":[{"capability":"fs.write","path":"a.txt"}],"attempt":1,"call":"[run]/main/0/1/1","call_key":"[key]","change":1,"details":null,"driver_call_id":null,"effect":"once","envelope":{"error_text":"the call was cancelled before it began","metadata":{"call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED","duration_ms":"[ms]"},"type":"error"},"epoch":1,"finished_at_ms":"[ms]","first_key":"[key]","input":{"content":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},"path":"a.txt"},"iteration":0,"node":"main","run":"[run]","seq":1,"settled_by":null,"started_at_ms":"[ms]","status":"refused","tool":"write","verdict":null}"#
+                r#"{"call":"[run]/main/0/1/1","change":1,"run":"[run]","node":"main","iteration":0,"attempt":1,"seq":1,"tool":"write","effect":"once","status":"refused","started_at_ms":"[ms]","finished_at_ms":"[ms]","first_key":"[key]","call_key":"[key]","driver_call_id":null,"input":{"content":{"bytes":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"},"path":"a.txt"},"accesses":[{"capability":"fs.write","path":"a.txt"}],"epoch":1,"details":null,"envelope":{"type":"error","error_text":"the call was cancelled before it began","metadata":{"duration_ms":"[ms]","call_id":"[run]/main/0/1/1","code":"PROCESS_ABORTED"}},"verdict":null,"settled_by":null}"#
             ]],
         );
     }

@@ -65,6 +65,7 @@ pub(super) const CASES: &[Case] = &[
     bash("output after the end", "(sleep 0.5; echo x > {outside}/late) & exit 0").control(Bare("(sleep 0; echo x > {outside}/late) & wait")),
 ];
 
-/// Ends when the process that it leaves behind can be told from others.
+/// Ends when the process that it leaves behind can be told from others: until it executes `sleep`, its words are those of
+/// the shell, and this very line, which holds the time, is one of them.
 const STAYS: &str =
-    "sleep {alive} & until tr '\\0' ' ' < /proc/$!/cmdline | grep -q {alive}; do :; done";
+    "sleep {alive} & until tr '\\0' '\\n' < /proc/$!/cmdline | grep -qxF {alive}; do :; done";

@@ -1,0 +1,231 @@
+//! `haft do`: a request becomes a plan, the plan is run, and what came of it becomes an answer. The model is asked at both
+//! ends and never in between.
+
+use std::io::{self, IsTerminal as _};
+
+use clap::Args;
+use haft::Registry;
+use haft_contract::Contract;
+use haft_model::{Answer, Provider, Stop, Usage};
+use haft_plan::drive::{Driven, Ending, Start};
+use haft_plan::planner::{SynthesisError, synthesise};
+use haft_plan::{CheckedPlan, Graph};
+use serde::Serialize;
+
+use crate::cli::SettingArgs;
+use crate::compose::Tools;
+use crate::confirm::confirmed;
+use crate::drawing::drawing;
+use crate::error::{CommandError, Status};
+use crate::model::planning::{self, Wish};
+use crate::model::{ModelArgs, failure, took};
+use crate::plan_run::{self, DriveArgs, PlanRun};
+use crate::settings::Settings;
+use crate::state::State;
+use crate::{compose, input, output, quote, settings, signals};
+
+/// Do what is asked for in words
+///
+/// A model makes a plan of the request, as haft plan make does. The plan is shown and, once you agreed to it, run as by haft
+/// run: every call is checked, journaled and confined, and the model has no part in it. At the end the model is asked
+/// once more, for an answer from what came of the plan; the answer is printed, also when the plan failed. Everything
+/// else is said on standard error.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft do 'Which TODOs are in src, by file?' --model openai/gpt-5
+  haft do 'Which licence does this project have?' --yes
+  haft do 'Run the tests and say what fails' --yes --allow bash
+  haft do @request.txt --input @data.json --json
+
+The status is that of the plan: 1 if one of its nodes failed, 3 if it was refused, 4 if it is not known
+whether an effect happened. It is 6 if the tools cannot do what is asked, and 1 if the plan was run and
+there is no answer.")]
+pub(crate) struct DoArgs {
+    /// What is to be done, @FILE to read it from a file, or - for standard input
+    request: String,
+    /// Run the plan without asking
+    ///
+    /// Dangerous tools run all the same only if they are allowed: --allow names them, and on a terminal you are asked.
+    #[arg(long)]
+    yes: bool,
+    /// An input that the plan is to work with, as JSON or @FILE
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    #[command(flatten)]
+    drive: DriveArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// What programs are told at the end.
+#[derive(Serialize)]
+struct Told<'a> {
+    event: &'static str,
+    run: &'a str,
+    model: String,
+    text: &'a str,
+    is_cut: bool,
+    usage: Usage,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: DoArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let request = input::read_text(&args.request, "request")?;
+    let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
+    let settings = settings::resolve(setting_args, state)?;
+    let model = args.model.open(&settings.model)?;
+    if !args.yes && !has_person(&args.drive) {
+        return Err(CommandError::refused(
+            "nobody can be asked here whether the plan is to be run, so none was made: give --yes, or make a plan, look at \
+             it and run it",
+        )
+        .hint(format!("haft plan make {}", quote::shell(&args.request))));
+    }
+    let wish = Wish { request: &request, input: given.as_ref(), settings: &settings };
+    let tools = Tools::find(&settings, state).await?;
+    let (plan, usage) = planned(&model, &wish, tools.offered()).await?;
+    show(&plan, usage, setting_args)?;
+    agreed(&plan, &args, &settings).await?;
+    let run = compose::new_run()?;
+    let work = PlanRun { plan, tools, run, start: Start::New, input: given };
+    let driven = plan_run::drive(work, &args.drive, setting_args, settings, state).await?;
+    if setting_args.json {
+        plan_run::tell_output(&driven, setting_args)?;
+    }
+    plan_run::tell_end(&driven, &args.drive, setting_args);
+    let status = plan_run::status(&driven);
+    match driven.trace.ending {
+        // Who stopped it wants to go on with it, or nothing more at all.
+        Ending::Stopped | Ending::Aborted => return Ok(status),
+        Ending::Finished | Ending::Halted { .. } | Ending::InDoubt | Ending::Deadlock { .. } => {}
+    }
+    let answered = answer(&model, &request, &driven, setting_args).await;
+    match (status, answered) {
+        (_, Ok(())) => Ok(status),
+        (Status::Done, Err(err)) => Err(err),
+        // What became of the plan is worse to know too little of than of the answer.
+        (status, Err(err)) => Err(CommandError { status, ..err }),
+    }
+}
+
+fn has_person(args: &DriveArgs) -> bool {
+    !args.headless && io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+async fn planned(
+    model: &Provider,
+    wish: &Wish<'_>,
+    registry: &Registry,
+) -> Result<(CheckedPlan, Usage), CommandError> {
+    let catalogue = plan_run::catalogue(registry);
+    let made = planning::make(model, registry, &catalogue, wish).await?;
+    Ok((made.checked, made.usage))
+}
+
+fn show(plan: &CheckedPlan, usage: Usage, settings: &SettingArgs) -> Result<(), CommandError> {
+    output::note(format_args!("\n{}", drawing(&Graph::new(plan.plan()), &io::stderr()).trim_end()));
+    output::note(format_args!("\n{}\n", planning::nodes(plan.plan())));
+    output::note(format_args!("made a plan ({})", took(usage)));
+    planning::tell_dangerous(plan);
+    match settings.json {
+        true => output::json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()})),
+        false => Ok(()),
+    }
+}
+
+/// Returns once the plan may be run. Where nobody can be asked about a dangerous tool, it is not begun at all: half of what
+/// was asked for would be done, and the plan would be gone.
+async fn agreed(
+    plan: &CheckedPlan,
+    args: &DoArgs,
+    settings: &Settings,
+) -> Result<(), CommandError> {
+    if !args.yes {
+        return match confirmed("\nRun this plan?").await {
+            Some(true) => Ok(()),
+            Some(false) | None => Err(CommandError::refused("the plan was not run")),
+        };
+    }
+    if has_person(&args.drive) || args.drive.allow_dangerous {
+        return Ok(());
+    }
+    let is_named = |contract: &&Contract| {
+        settings.allow.iter().any(|name| planning::is_name_of(name, &contract.id))
+    };
+    let dangerous = plan.dangerous_tools().into_iter().filter(|contract| !is_named(contract));
+    let refused: Vec<&str> = dangerous.map(|contract| contract.id.as_str()).collect();
+    match refused.as_slice() {
+        [] => Ok(()),
+        tools => Err(CommandError::refused(format!(
+            "the plan calls dangerous tools that nobody allowed, so it was not run: {}; give --allow with each, or offer \
+             others with --tools",
+            tools.join(", ")
+        ))),
+    }
+}
+
+/// Lets the model answer from what came of the plan. Without an answer the output of the plan is printed instead of one.
+async fn answer(
+    model: &Provider,
+    request: &str,
+    driven: &Driven,
+    settings: &SettingArgs,
+) -> Result<(), CommandError> {
+    output::note(format_args!("asking {} for the answer", model.name()));
+    let trace = driven.trace.to_json().to_string();
+    // The signals are received since the plan was run, so that none of them ends the process by itself any more.
+    let stop = signals::stop_token()?;
+    let answered = tokio::select! {
+        answered = synthesise(model, request, &trace) => answered,
+        () = stop.cancelled() => Err(SynthesisError::Model(haft_model::ModelError::Cancelled)),
+    };
+    match answered {
+        Ok(answer) => print(model, &answer, driven, settings),
+        Err(err) => {
+            if !settings.json {
+                plan_run::tell_output(driven, settings)?;
+            }
+            Err(unanswered(err, driven))
+        }
+    }
+}
+
+fn print(
+    model: &Provider,
+    answer: &Answer,
+    driven: &Driven,
+    settings: &SettingArgs,
+) -> Result<(), CommandError> {
+    let is_cut = answer.stop == Stop::Length;
+    if settings.json {
+        let (run, text) = (driven.run.as_str(), answer.text.as_str());
+        let (model, usage) = (model.name(), answer.usage);
+        return output::json(&Told { event: "answered", run, model, text, is_cut, usage });
+    }
+    output::data(&answer.text)?;
+    if is_cut {
+        output::warning("the answer reached the model's greatest length and is cut", None);
+    }
+    output::aside(took(answer.usage));
+    Ok(())
+}
+
+fn unanswered(err: SynthesisError, driven: &Driven) -> CommandError {
+    let err = match err {
+        SynthesisError::Model(err) => {
+            let err = failure(err);
+            let message = format!(
+                "the plan was run, but its outcome was not put into words: {}",
+                err.message
+            );
+            CommandError { message, ..err }
+        }
+        err => CommandError::model(err),
+    };
+    err.hint(format!("haft runs show {}", driven.run))
+}

@@ -1,0 +1,66 @@
+//! The configured directories of Python tools: the interpreter of each and its version, and how many tools and problems
+//! there are. The problems themselves are told by `haft registry check`.
+
+use std::path::PathBuf;
+
+use haft::Registry;
+use haft_python::{Severity, interpreter_version};
+use serde::Serialize;
+
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::state::State;
+use crate::{compose, python};
+
+/// One directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct PythonReport {
+    pub(super) dir: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) interpreter: Option<PathBuf>,
+    /// As the interpreter says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    pub(super) tools: usize,
+    pub(super) errors: usize,
+    pub(super) warnings: usize,
+    /// Why nothing of the directory can be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) problem: Option<String>,
+}
+
+/// Looks at all directories that are configured.
+pub(super) async fn python_reports(
+    settings: &Settings,
+    state: &State,
+) -> Result<Vec<PythonReport>, CommandError> {
+    if settings.python.entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let finder = compose::finder(settings, state)?;
+    let mut taken = python::taken(&Registry::new(haft_tools::tools(settings.profile))?);
+    let mut reports = Vec::new();
+    for entry in &settings.python.entries {
+        let mut report = PythonReport { dir: entry.dir.clone(), ..PythonReport::default() };
+        match finder.find(entry, &taken).await {
+            Err(why) => report.problem = Some(why),
+            Ok(found) => {
+                match interpreter_version(&found.directory, &finder.residents).await {
+                    Ok(version) => report.version = Some(version),
+                    Err(err) => report.problem = Some(err.message),
+                }
+                let problems = &found.checked.problems;
+                let count = |severity: Severity| {
+                    problems.iter().filter(|problem| problem.severity == severity).count()
+                };
+                report.tools = found.checked.tools.len();
+                (report.errors, report.warnings) =
+                    (count(Severity::Error), count(Severity::Warning));
+                taken.extend(found.checked.tools.iter().map(|tool| tool.id.clone()));
+                report.interpreter = Some(found.directory.interpreter);
+            }
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}

@@ -1,0 +1,213 @@
+//! `haft registry sync`: `registry.json` as Smith has it, from the METADATA of the files. It is written whole or not at all,
+//! and only where it would say something else.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use haft_python::{Difference, RegistryFile};
+use rustix::fs::OFlags;
+use serde::Serialize;
+
+use super::survey::{Surveyed, survey};
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::output;
+use crate::python::{Found, shown};
+use crate::quote;
+use crate::state::State;
+
+/// The registry's name in its directory.
+pub(super) const FILE_NAME: &str = "registry.json";
+/// Largest registry that is read, in bytes.
+pub(crate) const REGISTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Whether anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Write,
+    Report,
+}
+
+/// What the registry of a directory is like.
+pub(super) enum RegistryState {
+    /// There is none.
+    Missing,
+    /// There is one, which differs so from the files.
+    Read(Vec<Difference>),
+    /// There is one that says nothing.
+    Unusable(String),
+}
+
+#[derive(Serialize)]
+struct Answer {
+    registry: PathBuf,
+    /// Whether it was written.
+    written: bool,
+    differences: Vec<Difference>,
+    /// Files that are not in it because they have errors.
+    left_out: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip)]
+    dir: PathBuf,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    named: Option<&Path>,
+    mode: Mode,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let surveyed = survey(named, setting_args, state).await?;
+    let answers =
+        surveyed.iter().map(|one| synced(one, mode)).collect::<Result<Vec<_>, CommandError>>()?;
+    let is_well = |answer: &Answer| {
+        let differs = mode == Mode::Report && !answer.differences.is_empty();
+        answer.error.is_none() && answer.left_out.is_empty() && !differs
+    };
+    let status = if answers.iter().all(is_well) { Status::Done } else { Status::Failed };
+    if setting_args.json {
+        output::json(&answers)?;
+    } else {
+        let texts: Vec<String> = answers.iter().map(|answer| text(answer, mode)).collect();
+        output::data(&output::visible(&texts.concat()))?;
+    }
+    Ok(status)
+}
+
+/// Returns how the registry of a directory differs from its files.
+pub(super) fn differences(found: &Found) -> RegistryState {
+    match read(&found.directory.path.join(FILE_NAME)) {
+        Ok(None) => RegistryState::Missing,
+        Ok(Some(registry)) => {
+            RegistryState::Read(registry.differences(&found.checked.tools, &found.files))
+        }
+        Err(why) => RegistryState::Unusable(why),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<RegistryFile>, String> {
+    let unusable = |why: &dyn std::fmt::Display| format!("{} cannot be used: {why}", shown(path));
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(err) => return Err(unusable(&err)),
+    };
+    RegistryFile::parse(&text).map(Some).map_err(|err| unusable(&err))
+}
+
+/// Returns the text of a regular file of bounded size.
+fn read_text(path: &Path) -> io::Result<String> {
+    // Opening a FIFO would wait for whoever writes into it.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    file.take(REGISTRY_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|bytes| bytes > REGISTRY_BYTES_MAX) {
+        return Err(io::Error::other(format!("it has more than {REGISTRY_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+fn synced(surveyed: &Surveyed, mode: Mode) -> Result<Answer, CommandError> {
+    let dir = surveyed.entry.dir.clone();
+    let registry = dir.join(FILE_NAME);
+    let nothing = Answer {
+        registry,
+        written: false,
+        differences: Vec::new(),
+        left_out: Vec::new(),
+        error: None,
+        dir,
+    };
+    let found = match &surveyed.found {
+        Ok(found) => found,
+        Err(why) => return Ok(Answer { error: Some(why.clone()), ..nothing }),
+    };
+    // One that says nothing is written anew: there is nothing in it to be kept.
+    let registered = match read(&found.directory.path.join(FILE_NAME)) {
+        Ok(registered) => registered.unwrap_or_default(),
+        Err(why) if mode == Mode::Report => return Ok(Answer { error: Some(why), ..nothing }),
+        Err(_) => RegistryFile::default(),
+    };
+    let differences = registered.differences(&found.checked.tools, &found.files);
+    let written = mode == Mode::Write && write_changed(found)?;
+    Ok(Answer { written, differences, left_out: left_out(found), ..nothing })
+}
+
+/// Returns the files that have errors.
+fn left_out(found: &Found) -> Vec<String> {
+    let errors = found.checked.problems.iter();
+    let errors = errors.filter(|problem| problem.severity == haft_python::Severity::Error);
+    let mut files: Vec<String> = errors.map(|problem| problem.file.clone()).collect();
+    files.dedup();
+    files
+}
+
+/// Writes the registry of the tools unless that is what stands there; returns whether it did.
+fn write_changed(found: &Found) -> Result<bool, CommandError> {
+    let directory = &found.directory.path;
+    let path = directory.join(FILE_NAME);
+    let text = RegistryFile::of_tools(&found.checked.tools).render();
+    if read_text(&path).is_ok_and(|present| present == text) {
+        return Ok(false);
+    }
+    let written = check_replaceable(&path).and_then(|()| replace(directory, &path, &text));
+    written
+        .map(|()| true)
+        .map_err(|err| CommandError::failed(format!("{} cannot be written: {err}", path.display())))
+}
+
+/// Refuses to put a registry in the place of what is no file: somebody made that for another purpose.
+fn check_replaceable(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => {
+            Err(io::Error::other("there is something that is no regular file: remove it first"))
+        }
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(err) => Err(err),
+    }
+}
+
+fn replace(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let temporary = directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
+    let mut file = File::create(&temporary)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let replaced = written.and_then(|()| fs::rename(&temporary, path));
+    if replaced.is_err() {
+        // What is half written is of no use to anybody.
+        let _ = fs::remove_file(&temporary);
+    }
+    replaced
+}
+
+fn text(answer: &Answer, mode: Mode) -> String {
+    let path = shown(&answer.registry);
+    let mut text: String =
+        answer.differences.iter().map(|difference| format!("{difference}\n")).collect();
+    if let Some(error) = &answer.error {
+        return format!("{}: error: {error}\n", shown(&answer.dir));
+    }
+    if !answer.left_out.is_empty() {
+        let dir = quote::shell(&shown(&answer.dir));
+        text.push_str(&format!(
+            "left out, because of errors: {}; see haft registry check {dir}\n",
+            answer.left_out.join(", ")
+        ));
+    }
+    let result = match (mode, answer.written, answer.differences.is_empty()) {
+        (Mode::Write, true, _) => format!("wrote {path}\n"),
+        (Mode::Write, false, _) | (Mode::Report, _, true) => {
+            format!("{path} is what the files say\n")
+        }
+        (Mode::Report, _, false) => format!("{path} differs from the files\n"),
+    };
+    text + &result
+}

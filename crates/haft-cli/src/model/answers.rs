@@ -1,0 +1,46 @@
+//! What haft's own tools answer, by example: a model that makes a plan refers to outputs which it has not seen. Their
+//! contracts promise no form, so that an answer can be cut; an example says what to expect of one that is not.
+
+use haft_contract::ToolId;
+use haft_tools::Profile;
+use serde_json::{Value, json};
+
+/// Returns an output of each tool of a profile.
+pub(crate) fn answers(profile: Profile) -> Vec<(ToolId, Value)> {
+    let examples = match profile {
+        Profile::Contract => contract(),
+        // The five tools answer in text.
+        Profile::Smithers => Vec::new(),
+    };
+    let of_tool = |(id, answer)| ToolId::parse(id).ok().map(|id| (id, answer));
+    examples.into_iter().filter_map(of_tool).collect()
+}
+
+fn contract() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "apply_patch",
+            json!({"status": "ok", "files": [{"operation": "modify", "path": "a.txt"}]}),
+        ),
+        ("bash", json!({"output": "what the command printed"})),
+        ("edit", json!({"replacements": 1, "first_changed_line": 1})),
+        ("glob", json!({"paths": ["a.txt", "b/c.txt"]})),
+        ("grep", json!({"matches": ["a.txt:1:the line"]})),
+        ("read", json!("the text of the file")),
+        ("todo", json!({"todos": [{"content": "a task", "status": "pending"}]})),
+        ("write", json!("ok")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_an_example() {
+        let tools = haft::Registry::new(haft_tools::tools(Profile::Contract)).unwrap();
+        let ids: Vec<&ToolId> = tools.contracts().map(|contract| &contract.id).collect();
+        let answers = answers(Profile::Contract);
+        assert_eq!(answers.iter().map(|(id, _)| id).collect::<Vec<_>>(), ids);
+    }
+}

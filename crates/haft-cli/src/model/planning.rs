@@ -1,0 +1,197 @@
+//! A plan of a request, made by a model and checked, for the commands that make one: what the model is offered, what is said
+//! meanwhile, and what it means when there is none. Nothing is executed here.
+
+use haft::Registry;
+use haft_contract::{Contract, Effect, ToolId, Variables};
+use haft_model::Provider;
+use haft_plan::drive::PLAN_TOOL;
+use haft_plan::planner::{Brief, MadePlan, Missing, Planned, PlannerError, Step, make_plan};
+use haft_plan::{Catalogue, CheckedPlan, Input, Plan, Problem};
+use haft_policy::{Action, Conditions, RuleSet, judge};
+use serde_json::Value;
+
+use super::answers::answers;
+use super::failure;
+use crate::ask::escaped;
+use crate::error::CommandError;
+use crate::preset::Preset;
+use crate::settings::Settings;
+use crate::table::shortened;
+use crate::{compose, output};
+
+/// Problems of a plan that are shown at once.
+pub(crate) const PROBLEMS_SHOWN_MAX: usize = 20;
+/// Nodes of a plan that are listed before it is agreed to.
+pub(crate) const NODES_LISTED_MAX: usize = 100;
+/// What is shown there of the inputs of a node, and of its purpose, in characters.
+pub(crate) const NODE_CHARS_MAX: usize = 400;
+
+/// What a plan is wanted for.
+pub(crate) struct Wish<'a> {
+    pub(crate) request: &'a str,
+    pub(crate) input: Option<&'a Value>,
+    pub(crate) settings: &'a Settings,
+}
+
+/// Lets the model make a plan of the tools on offer. What happens meanwhile is said on standard error.
+pub(crate) async fn make(
+    model: &Provider,
+    registry: &Registry,
+    catalogue: &Catalogue,
+    wish: &Wish<'_>,
+) -> Result<MadePlan, CommandError> {
+    let offered = offered(registry, wish.settings)?;
+    let name = model.name();
+    let observer = |step: &Step<'_>| tell(&name, step);
+    let input = wish.input.map_or(Input::Absent, Input::Given);
+    let answers = answers(wish.settings.profile);
+    let brief = Brief {
+        answers: &answers,
+        input,
+        observer: &observer,
+        ..Brief::new(wish.request, catalogue, &offered)
+    };
+    match make_plan(model, brief).await {
+        Ok(Planned::Plan(made)) => Ok(*made),
+        Ok(Planned::Missing(missing)) => Err(lacking(&missing)),
+        Err(err) => Err(unplanned(err)),
+    }
+}
+
+/// Says what the plan is going to need that is not given by itself.
+pub(crate) fn tell_dangerous(plan: &CheckedPlan) {
+    let names = dangerous(plan);
+    if !names.is_empty() {
+        output::note(format_args!(
+            "dangerous, so that each runs only when it is allowed: {}",
+            names.join(", ")
+        ));
+    }
+}
+
+/// Returns the tools that a plan could call: not those that are refused whatever they are called with, because a model that
+/// is told of them makes plans that fail.
+fn offered(registry: &Registry, settings: &Settings) -> Result<Vec<ToolId>, CommandError> {
+    let rules = compose::rules_in_force(settings, registry)?;
+    // Patterns do not matter to calls that touch nothing, and so neither does what variables stand for.
+    let rules = RuleSet::compile(rules, &Variables::default(), Conditions::default());
+    let rules = rules.map_err(CommandError::usage)?;
+    let is_named = |id: &ToolId| settings.allow.iter().any(|name| is_name_of(name, id));
+    let is_offered = |contract: &&Contract| {
+        let id = &contract.id;
+        let may_act = contract.effect == Effect::Read || settings.preset != Preset::ReadOnly;
+        let is_denied = judge(id, None, &rules).action == Action::Deny;
+        id.as_str() != PLAN_TOOL && (may_act || is_named(id)) && !is_denied
+    };
+    Ok(registry.contracts().filter(is_offered).map(|contract| contract.id.clone()).collect())
+}
+
+/// Returns whether this is the tool's id, or its wire name.
+pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
+    name == id.as_str() || name == id.wire_name()
+}
+
+/// Returns for each node what it calls, with what, and why: a drawing shows none of that, and who agrees must know. What a model
+/// wrote could look like something else, so none of it is shown unescaped.
+pub(crate) fn nodes(plan: &Plan) -> String {
+    let lines = plan.nodes.iter().take(NODES_LISTED_MAX).map(|node| {
+        let short = |text: &str| shortened(&escaped(text), NODE_CHARS_MAX);
+        let purpose = node.purpose().map(|purpose| format!(" ({})", short(purpose)));
+        let (tool, inputs) = (escaped(&node.tool), short(&node.inputs.to_string()));
+        format!("{} {tool} {inputs}{}", node.id, purpose.unwrap_or_default())
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if plan.nodes.len() > NODES_LISTED_MAX {
+        lines.push(format!("and {} more nodes", plan.nodes.len() - NODES_LISTED_MAX));
+    }
+    lines.join("\n")
+}
+
+/// Returns the dangerous tools that a plan calls, each once.
+pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
+    plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
+}
+
+fn tell(model: &str, step: &Step<'_>) {
+    match step {
+        Step::Asking => output::note(format_args!("asking {model} for a plan")),
+        Step::Mending { problems, repair, repairs_max } => output::note(format_args!(
+            "the plan is not valid and goes back to the model (repair {repair} of {repairs_max}):\n{}",
+            listed(problems)
+        )),
+        // What is added there later needs not be said.
+        _ => {}
+    }
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let shown = problems.iter().take(PROBLEMS_SHOWN_MAX).map(|problem| format!("  {problem}"));
+    let mut lines: Vec<String> = shown.collect();
+    if problems.len() > PROBLEMS_SHOWN_MAX {
+        lines.push(format!("  and {} more", problems.len() - PROBLEMS_SHOWN_MAX));
+    }
+    lines.join("\n")
+}
+
+fn lacking(missing: &Missing) -> CommandError {
+    let message = format!(
+        "the tools on offer cannot do this, so there is no plan; the model says what is missing: {}",
+        missing.capability
+    );
+    CommandError::missing(message).hint("haft tools list")
+}
+
+fn unplanned(err: PlannerError) -> CommandError {
+    match err {
+        PlannerError::Model { error, .. } => {
+            let err = failure(error);
+            CommandError { message: format!("no plan was made: {}", err.message), ..err }
+        }
+        PlannerError::GaveUp { problems, repairs, .. } => CommandError::model(format!(
+            "the model wrote no valid plan, and {repairs} repairs did not help: say the request more exactly, offer fewer \
+             tools (--tools), or take another model (--model); the last one has these problems:\n{}",
+            listed(&problems)
+        ))
+        .problems(problems),
+        err => CommandError::usage(err),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan(nodes: usize, purpose: &str) -> Plan {
+        let node = |id: usize| json!({"id": id, "tool": "read", "inputs": {"path": "a\u{1b}"}, "depends_on": [], "metadata": {"purpose": purpose}});
+        let nodes: Vec<Value> = (0..nodes).map(node).collect();
+        haft_plan::parse(&json!({"nodes": nodes, "final_output_node": 0}).to_string()).unwrap()
+    }
+
+    #[test]
+    fn nodes_are_listed_up_to_a_number() {
+        assert_eq!(nodes(&plan(1, "see")), "0 read {\"path\":\"a\\u001b\"} (see)");
+        assert_eq!(nodes(&plan(NODES_LISTED_MAX, "")).lines().count(), NODES_LISTED_MAX);
+        let more = nodes(&plan(NODES_LISTED_MAX + 2, ""));
+        assert_eq!(more.lines().last(), Some("and 2 more nodes"));
+    }
+
+    #[test]
+    fn what_a_node_is_for_is_shown_up_to_a_length_and_as_one_line() {
+        assert!(nodes(&plan(1, "a\nb\u{202e}")).ends_with(r"(a\nb\u{202e})"));
+        let shown = |chars| nodes(&plan(1, &"x".repeat(chars)));
+        assert!(shown(NODE_CHARS_MAX).ends_with("xx)"));
+        assert!(shown(NODE_CHARS_MAX + 1).ends_with("x…)"));
+    }
+
+    #[test]
+    fn problems_are_listed_up_to_a_number() {
+        let text = "[".to_owned() + &"{},".repeat(PROBLEMS_SHOWN_MAX) + "{}]";
+        let nodes = format!("{{\"nodes\": {text}, \"final_output_node\": 0}}");
+        let problems = haft_plan::parse(&nodes).unwrap_err();
+        let some = |count| listed(problems.get(..count).unwrap());
+        assert_eq!(some(PROBLEMS_SHOWN_MAX).lines().count(), PROBLEMS_SHOWN_MAX);
+        assert_eq!(some(PROBLEMS_SHOWN_MAX + 1).lines().last(), Some("  and 1 more"));
+    }
+}

@@ -1,0 +1,98 @@
+//! A plan as it is given on the command line: in a file, or on standard input. It is read once and within its bound;
+//! what is wrong with it is said all at once.
+
+use std::io::Read;
+use std::path::Path;
+
+use haft_plan::limits::PLAN_BYTES_MAX;
+use haft_plan::{CheckedPlan, Code, Input, Problem, Tools, check_text};
+
+use crate::error::CommandError;
+use crate::quote;
+
+/// A plan as it was given.
+pub(crate) struct PlanText {
+    /// What it is called in messages.
+    pub(crate) name: String,
+    /// What it says.
+    pub(crate) text: String,
+    /// Whether the name is that of a file.
+    is_file: bool,
+}
+
+impl PlanText {
+    /// Reads a file, or standard input for `-`.
+    pub(crate) fn read(file: &Path) -> Result<Self, CommandError> {
+        if file.as_os_str() == "-" {
+            let name = "standard input".to_owned();
+            let text = read_bounded(std::io::stdin(), &name)?;
+            return Ok(Self { name, text, is_file: false });
+        }
+        let name = file.display().to_string();
+        let unusable = |err: &dyn std::fmt::Display| {
+            CommandError::usage(format!("plan {name} cannot be read: {err}"))
+        };
+        let opened = std::fs::File::open(file).map_err(|err| unusable(&err))?;
+        if opened.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(unusable(&"it is a directory, expected a file"));
+        }
+        let text = read_bounded(opened, &name)?;
+        Ok(Self { name, text, is_file: true })
+    }
+
+    /// Checks the plan, or returns the error that says everything that is wrong with it.
+    pub(crate) fn check(
+        &self,
+        tools: &dyn Tools,
+        input: Input<'_>,
+    ) -> Result<CheckedPlan, CommandError> {
+        check_text(&self.text, tools, input).map_err(|problems| {
+            let err = invalid(&self.name, &problems);
+            let needs_input = problems.iter().any(|problem| problem.code == Code::NoInput);
+            match err.hint {
+                None if needs_input && input == Input::Absent => err.hint(self.with_input()),
+                _ => err,
+            }
+        })
+    }
+
+    /// Returns the command that runs the plan with an input.
+    fn with_input(&self) -> String {
+        let file = if self.is_file { quote::shell(&self.name) } else { "-".to_owned() };
+        format!("haft run {file} --input @input.json")
+    }
+}
+
+/// Returns the error of a plan that cannot be used, a problem a line.
+pub(crate) fn invalid(name: &str, problems: &[Problem]) -> CommandError {
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("\n  {}", line(problem))).collect();
+    let err = CommandError::usage(format!("plan {name} cannot be run as it is:{}", lines.concat()))
+        .problems(problems.to_vec());
+    let has_unknown_tool = problems.iter().any(|problem| problem.code == Code::UnknownTool);
+    if has_unknown_tool { err.hint("haft tools list") } else { err }
+}
+
+/// Returns the error of a text that is no plan, a problem a line.
+pub(crate) fn unreadable(name: &str, problems: &[Problem]) -> CommandError {
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("\n  {}", line(problem))).collect();
+    CommandError::usage(format!("{name} is no plan that can be read:{}", lines.concat()))
+        .problems(problems.to_vec())
+}
+
+/// Returns a problem as one line, with its stable code at the end.
+pub(crate) fn line(problem: &Problem) -> String {
+    format!("{problem} [{}]", problem.code)
+}
+
+fn read_bounded(source: impl Read, name: &str) -> Result<String, CommandError> {
+    let unusable = |why: String| CommandError::usage(format!("plan {name} cannot be read: {why}"));
+    let bytes_max = u64::try_from(PLAN_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    source.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|err| unusable(err.to_string()))?;
+    if bytes.len() > PLAN_BYTES_MAX {
+        return Err(unusable(format!("it has more than {PLAN_BYTES_MAX} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|err| unusable(format!("it is not UTF-8: {err}")))
+}

@@ -1,0 +1,218 @@
+//! The Python tools of the configured directories: found, read and judged whenever tools are put together. What is wrong
+//! with one file leaves that file out and is said in a line; nothing here runs a tool.
+
+pub(crate) mod directories;
+mod protection;
+mod readings;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use haft::{ReadOnlyResidents, Registry};
+use haft_contract::ToolId;
+use haft_python::{
+    Checked, Problem, ProblemCode, Severity, SourceFile, ToolDirectory, WorkerOptions,
+};
+
+use crate::error::CommandError;
+use crate::manifest::PythonEntry;
+use crate::permission_names;
+use crate::places::{Astray, outside};
+pub(crate) use directories::PythonDirectories;
+pub(crate) use readings::{READING_FILE_BYTES_MAX, READINGS_KEPT_MAX, Readings};
+
+/// Lines about files that are left out, of one directory, when tools are put together.
+pub(crate) const PYTHON_WARNINGS_MAX: usize = 10;
+/// The interpreter unless one is named.
+const INTERPRETER: &str = "python3";
+
+/// What reads METADATA, and how tools are judged.
+pub(crate) struct Finder {
+    /// Starts the processes that read.
+    pub(crate) residents: ReadOnlyResidents,
+    /// What was found out before.
+    pub(crate) readings: Readings,
+    /// The canonical directories that calls may reach: what lies in them is not what reads.
+    pub(crate) roots: Vec<PathBuf>,
+    /// Whether nothing confines the processes of tools.
+    pub(crate) is_unconfined: bool,
+}
+
+/// A directory and what was found in it.
+pub(crate) struct Found {
+    /// The directory, with the interpreter that was found.
+    pub(crate) directory: ToolDirectory,
+    /// Its files.
+    pub(crate) files: Vec<SourceFile>,
+    /// The tools, and what is wrong with files.
+    pub(crate) checked: Checked,
+    /// How its processes live.
+    pub(crate) options: WorkerOptions,
+}
+
+impl Finder {
+    /// Returns what is in a directory, or why nothing of it can be used. `taken` are the ids of other tools.
+    pub(crate) async fn find(
+        &self,
+        entry: &PythonEntry,
+        taken: &[ToolId],
+    ) -> Result<Found, String> {
+        let directory = directory(entry, &self.roots)?;
+        let listing = directory.list().map_err(|err| err.to_string())?;
+        let readings =
+            haft_python::read_metadata(&directory, &listing.files, &self.residents, &self.readings);
+        let readings = readings.await.map_err(|err| err.message)?;
+        let files = listing.files.iter().cloned().zip(readings).collect();
+        let mut checked = haft_python::check(&directory, files, taken);
+        checked.problems.extend(listing.problems);
+        checked.problems.sort();
+        if let Some(problem) = checked.problems.iter().find(is_of_interpreter) {
+            return Err(format!("{}: {}", directory.reader.display(), problem.message));
+        }
+        if self.is_unconfined {
+            let tools = checked.tools.into_iter().map(haft_python::CheckedTool::unconfined);
+            checked.tools = tools.collect();
+        }
+        Ok(Found { directory, files: listing.files, checked, options: options(entry) })
+    }
+}
+
+fn is_of_interpreter(problem: &&Problem) -> bool {
+    problem.code == ProblemCode::Interpreter
+}
+
+/// Adds the tools of all directories to a registry, and says which files are left out; returns whether any are. Several
+/// parts of a command may put tools together; it is said once.
+pub(crate) async fn add_tools(
+    registry: &mut Registry,
+    directories: &[PythonEntry],
+    finder: &Finder,
+) -> Result<bool, CommandError> {
+    let mut left_out = false;
+    for entry in directories {
+        match finder.find(entry, &taken(registry)).await {
+            Ok(found) => {
+                left_out |= warn_of_errors(&entry.dir, &found.checked.problems);
+                for tool in
+                    haft_python::tools(&found.directory, &found.checked.tools, found.options)
+                {
+                    registry.add(tool)?;
+                }
+            }
+            Err(why) => {
+                left_out = true;
+                tracing::warn!("the Python tools in {} are left out: {why}", shown(&entry.dir));
+            }
+        }
+    }
+    Ok(left_out)
+}
+
+/// Returns the ids that Python tools cannot have: those of other tools, also of other versions of haft.
+pub(crate) fn taken(registry: &Registry) -> Vec<ToolId> {
+    let offered = registry.contracts().map(|contract| contract.id.clone());
+    let mut taken: Vec<ToolId> = offered.chain(permission_names::reserved()).collect();
+    taken.sort();
+    taken.dedup();
+    taken
+}
+
+/// Says in a line of each file that is left out the first of what is wrong with it; returns whether there is one.
+fn warn_of_errors(dir: &Path, problems: &[Problem]) -> bool {
+    let mut by_file: BTreeMap<&str, Vec<&Problem>> = BTreeMap::new();
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error) {
+        by_file.entry(&problem.file).or_default().push(problem);
+    }
+    let again = format!("haft registry check {}", crate::quote::shell(&shown(dir)));
+    for (file, problems) in by_file.iter().take(PYTHON_WARNINGS_MAX) {
+        let Some(first) = problems.first() else { continue };
+        let path = shown(&dir.join(file));
+        let line = first.line.map_or(String::new(), |line| format!(":{line}"));
+        let more = match problems.len() - 1 {
+            0 => String::new(),
+            count => format!(" (and {count} more)"),
+        };
+        tracing::warn!("{path}{line}: {}{more}; see {again}", first.message);
+    }
+    if by_file.len() > PYTHON_WARNINGS_MAX {
+        let rest = by_file.len() - PYTHON_WARNINGS_MAX;
+        tracing::warn!("{rest} more Python files are left out; see {again}");
+    }
+    !by_file.is_empty()
+}
+
+/// Returns a number of things in words.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// Returns a path as it is written in the working directory.
+pub(crate) fn shown(path: &Path) -> String {
+    let current = std::env::current_dir().unwrap_or_default();
+    match path.strip_prefix(&current) {
+        Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+        Ok(inside) => inside.display().to_string(),
+        Err(_) => path.display().to_string(),
+    }
+}
+
+/// Returns the directory of an entry, with the interpreter that runs its files and the one that reads them. The roots are
+/// canonical.
+pub(crate) fn directory(entry: &PythonEntry, roots: &[PathBuf]) -> Result<ToolDirectory, String> {
+    let canonical = |path: &Path, what: &str| {
+        let found = path.canonicalize();
+        found.map_err(|err| format!("{what} {} cannot be used: {err}", shown(path)))
+    };
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let named = entry.interpreter.as_deref().unwrap_or(Path::new(INTERPRETER));
+    let interpreter = haft_python::find_interpreter(named, &search_path, &|program| {
+        is_out_of_reach(program, roots)
+    });
+    let interpreter = interpreter.map_err(|err| err.to_string())?;
+    let reader = reader(&interpreter, &search_path, roots)?;
+    let mut readable = haft_python::interpreter_places(&interpreter);
+    readable.extend(entry.readable.iter().cloned());
+    let package_root = entry.package_root.as_deref();
+    Ok(ToolDirectory {
+        path: canonical(&entry.dir, "the directory")?,
+        package_root: package_root.map(|root| canonical(root, "package_root")).transpose()?,
+        interpreter,
+        reader,
+        readable,
+    })
+}
+
+/// Returns the interpreter that reads METADATA: that of the directory, or where it lies in a root the one on PATH. Whoever
+/// could replace the reader would say what tools may do.
+fn reader(interpreter: &Path, search_path: &OsStr, roots: &[PathBuf]) -> Result<PathBuf, String> {
+    let is_out_of_reach = |program: &Path| is_out_of_reach(program, roots);
+    if is_out_of_reach(interpreter) {
+        return Ok(interpreter.to_owned());
+    }
+    let named = Path::new(INTERPRETER);
+    haft_python::find_interpreter(named, search_path, &is_out_of_reach).map_err(|err| {
+        format!(
+            "{} can be replaced in or through a root, so METADATA has to be read by another one: {err}",
+            shown(interpreter)
+        )
+    })
+}
+
+/// Returns whether neither an interpreter nor what it reads of its own lies in a root or is reached through one.
+fn is_out_of_reach(program: &Path, roots: &[PathBuf]) -> bool {
+    let places = haft_python::interpreter_places(program);
+    let is_inside = |place: &PathBuf| outside(place, roots) == Err(Astray::InRoot);
+    outside(program, roots).is_ok() && !places.iter().any(is_inside)
+}
+
+fn options(entry: &PythonEntry) -> WorkerOptions {
+    let defaults = WorkerOptions::default();
+    WorkerOptions {
+        workers_per_file: entry.workers.unwrap_or(defaults.workers_per_file),
+        idle_ms: entry.idle_ms.unwrap_or(defaults.idle_ms),
+        memory_bytes: entry.memory_bytes,
+        ..defaults
+    }
+}
