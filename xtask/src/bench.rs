@@ -9,6 +9,8 @@ mod journal;
 mod machine;
 mod memory;
 mod peers;
+mod plans;
+mod python;
 mod report;
 mod samples;
 mod sandbox;
@@ -48,6 +50,8 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "sandbox", run: sandbox::measure },
     Measurement { name: "journal", run: journal::measure },
     Measurement { name: "snapshot", run: snapshot::measure },
+    Measurement { name: "plans", run: plans::measure },
+    Measurement { name: "python", run: python::measure },
     Measurement { name: "memory", run: memory::measure },
     Measurement { name: "size", run: size::measure },
 ];

@@ -61,6 +61,18 @@ const CRATE_EDGES: &[CrateEdges] = &[
         dependencies: &["haft-contract", "haft"],
         dev_dependencies: &["haft-policy", "haft-sandbox", "haft-journal"],
     },
+    CrateEdges { name: "haft-model", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    // A tool in Python is a tool like any other, so that its host needs the contract only.
+    CrateEdges {
+        name: "haft-python",
+        dependencies: &["haft-contract"],
+        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
+    },
+    CrateEdges {
+        name: "haft-plan",
+        dependencies: &["haft-contract", "haft-journal", "haft-model", "haft"],
+        dev_dependencies: &["haft-policy", "haft-sandbox"],
+    },
     CrateEdges {
         name: "haft-cli",
         dependencies: &[
@@ -70,8 +82,11 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-judge",
             "haft-journal",
             "haft-snapshot",
+            "haft-model",
             "haft",
             "haft-tools",
+            "haft-python",
+            "haft-plan",
             "haft-mcp",
         ],
         dev_dependencies: &[],
@@ -99,6 +114,9 @@ const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
         users: &["haft-cli", "xtask"],
         in_tests: InTests::Anywhere,
     },
+    RestrictedDependency { name: "genai", users: &["haft-model"], in_tests: InTests::UsersOnly },
+    RestrictedDependency { name: "indicatif", users: &["haft-cli"], in_tests: InTests::UsersOnly },
+    RestrictedDependency { name: "reqwest", users: &["haft-model"], in_tests: InTests::UsersOnly },
     RestrictedDependency { name: "rmcp", users: &["haft-mcp"], in_tests: InTests::UsersOnly },
     RestrictedDependency {
         name: "rusqlite",

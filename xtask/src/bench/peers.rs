@@ -34,6 +34,8 @@ pub(super) struct Peers {
     spawn: PathBuf,
     journal: PathBuf,
     snapshot: PathBuf,
+    plans: PathBuf,
+    python: PathBuf,
     node: Option<NodeServer>,
     /// What `rg` says of itself, if it is there.
     rg_version: Option<String>,
@@ -67,6 +69,8 @@ impl Peers {
         let spawn = build(root, &["--package", "haft-sandbox", "--example", "spawn"])?;
         let journal = build(root, &["--package", "haft", "--example", "journal"])?;
         let snapshot = build(root, &["--package", "haft-snapshot", "--example", "snapshot"])?;
+        let plans = build(root, &["--package", "haft-plan", "--example", "plans"])?;
+        let python = build(root, &["--package", "haft-python", "--example", "warm"])?;
         if work_dir.exists() {
             std::fs::remove_dir_all(work_dir)
                 .with_context(|| format!("cannot delete {}", work_dir.display()))?;
@@ -80,7 +84,19 @@ impl Peers {
         let rg_version = capture(Command::new("rg").arg("--version")).ok();
         let rg_version = rg_version.and_then(|text| text.lines().next().map(str::to_owned));
         let node = find_node(root);
-        Ok(Self { haft, floor, spawn, journal, snapshot, node, rg_version, manifest, state_dir })
+        Ok(Self {
+            haft,
+            floor,
+            spawn,
+            journal,
+            snapshot,
+            plans,
+            python,
+            node,
+            rg_version,
+            manifest,
+            state_dir,
+        })
     }
 
     /// Returns the command of a server for the files in `dir`, or nothing if it is not installed.
@@ -149,6 +165,16 @@ impl Peers {
     /// Returns the program that measures records of a workspace.
     pub(super) fn snapshot_program(&self) -> &Path {
         &self.snapshot
+    }
+
+    /// Returns the program that measures plans.
+    pub(super) fn plans_program(&self) -> &Path {
+        &self.plans
+    }
+
+    /// Returns the program that measures Python tools.
+    pub(super) fn python_program(&self) -> &Path {
+        &self.python
     }
 
     /// Returns the size of a program of ours.
