@@ -399,9 +399,10 @@ impl RunState {
         if let Some(cursor) = known(&self.cursors.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(cursor);
         }
-        let recorded = match attempt.is_begun() {
-            false => Vec::new(),
-            true => self.session.shared.parts.journal.recorded(scope).await?,
+        let recorded = if attempt.is_begun() {
+            self.session.shared.parts.journal.recorded(scope).await?
+        } else {
+            Vec::new()
         };
         let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever came first while this was loading has begun to count.
