@@ -91,7 +91,7 @@ pub use process::{
     SpawnError, WaitError,
 };
 #[cfg(target_os = "linux")]
-pub use process::{Control, Launcher, Output, Process};
+pub use process::{Control, Launcher, Leftovers, Output, Process};
 pub use protect::{
     Holding, Means, Pin, PinKind, ProtectedNameError, ProtectedNames, Remedy, SurveyError, Undone,
     Worktree, worktree_directories,
@@ -105,4 +105,4 @@ pub use root::{
     Metadata, OpenFile, Resolved, RootError, Stamp, Target, is_temporary,
 };
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Control, Launcher, Output, Process, Root, helper};
+pub use unsupported::{Control, Launcher, Leftovers, Output, Process, Root, helper};

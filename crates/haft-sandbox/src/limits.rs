@@ -178,6 +178,27 @@ pub const COMMANDS: &[Bound] = &[
         "its processes are looked for without it",
     ),
     Bound::new(
+        "LEFT_WAIT_MS_MAX",
+        process::LEFT_WAIT_MS_MAX,
+        "milliseconds",
+        "the end of what commands of a haft that was killed left running",
+        "that is reported, and looked at by the next start",
+    ),
+    Bound::new(
+        "UNDERWAY_MAX",
+        process::UNDERWAY_MAX as u64,
+        "directories",
+        "notes of dead processes of one process number",
+        "the command is not started",
+    ),
+    Bound::new(
+        "NOTE_BYTES_MAX",
+        process::NOTE_BYTES_MAX,
+        "bytes",
+        "what was written down of one command",
+        "that is reported, and the note is left",
+    ),
+    Bound::new(
         "REALM_TEARDOWN_MS_MAX",
         helper::REALM_TEARDOWN_MS_MAX,
         "milliseconds",

@@ -32,6 +32,15 @@ pub enum Output {}
 #[derive(Debug)]
 pub enum Control {}
 
+/// What was found of processes that are gone: nothing, since none had a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// What their commands had done to protected names, and what became of it.
+    pub undone: Vec<Undone>,
+    /// Why something could not be looked at.
+    pub problems: Vec<String>,
+}
+
 /// The small process between a launcher and its command.
 pub mod helper {
     /// Does nothing, because no launcher asks for it.
@@ -104,6 +113,14 @@ mod operations {
 
         pub fn quarantine(self, _directory: PathBuf) -> Launcher {
             self
+        }
+
+        pub fn notes(self, _directory: PathBuf) -> Launcher {
+            self
+        }
+
+        pub async fn settle_leftovers(&self) -> Leftovers {
+            Leftovers::default()
         }
 
         pub fn control_groups(self) -> Launcher {

@@ -9,6 +9,7 @@ mod reply;
 mod spec;
 
 pub(crate) use bounds::{Bounds, Pinned};
+pub(crate) use bytes::{Reader, Writer};
 pub(crate) use passing::{receive, send, send_all};
 pub(crate) use reply::{Applied, FRAME_HEADER_BYTES, Failure, Reply, Stage};
 pub(crate) use spec::Spec;

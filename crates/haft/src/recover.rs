@@ -1,5 +1,6 @@
 //! Runs of processes that are gone: what they left open is in doubt, and where the files tell what became of a call, it
-//! is settled at once. What files do not tell waits for a probe or a person.
+//! is settled at once. What files do not tell waits for a probe or a person. What their programs left under protected names
+//! is put right first, whatever became of the calls.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,6 +25,11 @@ pub struct Recovered {
     pub in_doubt: Vec<CallId>,
     /// Of calls like that, those that the files told the end of.
     pub settled: Vec<CallId>,
+    /// What their commands and tools had done to protected names and what became of it, in the workspaces of whatever runs;
+    /// a sentence each.
+    pub undone: Vec<String>,
+    /// Why some of that could not be looked at; a sentence each.
+    pub not_looked_at: Vec<String>,
 }
 
 /// What is found out about a call in doubt without asking anybody.
@@ -52,7 +58,12 @@ pub(crate) async fn recover(shared: &Shared) -> Result<Recovered, JournalError> 
     for call in left.into_iter().chain(unseen.filter(|call| !known.contains(call))) {
         by_run.entry(call.scope.run.to_string()).or_default().push(call);
     }
-    let mut recovered = Recovered::default();
+    let leftovers = shared.parts.launcher.settle_leftovers().await;
+    let mut recovered = Recovered {
+        undone: leftovers.undone.iter().map(crate::shell::undone).collect(),
+        not_looked_at: leftovers.problems,
+        ..Recovered::default()
+    };
     for calls in by_run.into_values() {
         let settled = look_in_run(shared, &calls).await?;
         let (settled, in_doubt) = calls.into_iter().partition(|call| settled.contains(call));

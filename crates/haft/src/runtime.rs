@@ -271,14 +271,15 @@ impl Runtime {
     }
 
     /// Takes the runs of processes that are gone: what they left open is in doubt from then on, but for changes of
-    /// files, of which the files tell whether they happened. Front ends do this when they start.
+    /// files, of which the files tell whether they happened. What their programs left at protected places is put right.
+    /// Front ends do this when they start.
     pub async fn recover(&self) -> Result<Recovered, JournalError> {
         recover::recover(&self.shared).await
     }
 
     /// Ends the programs that outlive calls, and gives back the runs that this process has, so that others can go on with
     /// them at once. Front ends do this when they end; without it, others wait until they know that this process is gone,
-    /// and what such a program left at protected places may stay there.
+    /// and what such a program left at protected places may stay there until one recovers.
     pub async fn shut_down(&self) {
         self.shared.living.end_all().await;
         self.shared.give_back_all().await;

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::collector::Collector;
 pub(crate) use self::collector::{text_of_head, text_of_tail};
-pub(crate) use self::confined::{Bounds, Started, confined, start};
+pub(crate) use self::confined::{Bounds, Started, confined, start, undone};
 pub(crate) use self::hindrance::HINDRANCE_LINES_MAX;
 use self::hindrance::Surroundings;
 use crate::files::Territory;

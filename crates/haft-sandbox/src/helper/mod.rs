@@ -30,7 +30,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::setsid;
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::stdio::{dup2_stderr, dup2_stdin};
 
 use crate::kernel;
 use crate::wire::HELPER_ARGUMENT;
@@ -75,11 +75,11 @@ fn detach() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Makes the three standard descriptors empty and silent.
+/// Makes the standard descriptors empty and silent, but for the output: that is silent already, or the file whose lock tells
+/// others that helpers live. Every process that is forked from here holds it; a command gets an output of its own.
 fn stand_on_null() -> io::Result<()> {
     let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(&null)?;
-    dup2_stdout(&null)?;
     dup2_stderr(&null)?;
     Ok(())
 }

@@ -29,6 +29,9 @@ const SPARE_DELAY_MICROS: u64 = 1_500;
 /// How often strays of one dead supervisor are looked for.
 pub(crate) const SWEEPS_MAX: u32 = 400;
 
+/// What is written to the output, a file or nothing at all, when the last call has ended and the launcher is gone.
+const ENDED_MARK: &[u8] = b"ended\n";
+
 /// Forks a supervisor for each request until the launcher's side closes and every supervisor has ended.
 pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
     // What a dead supervisor leaves becomes this process's child, and can be found.
@@ -46,6 +49,10 @@ pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
     };
     while zygote.socket.is_some() || !zygote.supervisors.is_empty() {
         zygote.turn()?;
+    }
+    if zygote.sweeps == 0 {
+        // Nothing of any call is alive. When that was, the file's time tells; without the mark it is not known.
+        let _ = rustix::io::write(rustix::stdio::stdout(), ENDED_MARK);
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ use super::frames::Frames;
 use super::hidden::HiddenPlaces;
 use super::missing::missing;
 use super::output::Output;
+use super::underway::{Leftovers, Underway, settle_all};
 use super::zygote::Zygote;
 use crate::confinement::{Confinement, Mechanisms, Network};
 use crate::protect::{Holding, Means, PinKind, ProtectedNames, Survey, SurveyCache, Undone};
@@ -42,6 +43,7 @@ pub(crate) const ATTEMPTS_MAX: u32 = 2;
 pub struct Launcher {
     helper: PathBuf,
     quarantine: Option<PathBuf>,
+    notes: Option<PathBuf>,
     uses_groups: bool,
     /// Written by whichever call finds no living zygote; calls that come meanwhile wait for that one.
     zygote: Arc<Mutex<Option<Arc<Zygote>>>>,
@@ -86,6 +88,7 @@ impl Launcher {
         Launcher {
             helper,
             quarantine: None,
+            notes: None,
             uses_groups: false,
             zygote,
             survey_cache: SurveyCache::default(),
@@ -98,6 +101,31 @@ impl Launcher {
     pub fn quarantine(mut self, directory: PathBuf) -> Launcher {
         self.quarantine = Some(directory);
         self
+    }
+
+    /// Names the directory, outside of every writable one, where it is written down what existed under protected names as
+    /// long as a command runs. Whoever comes after a process that was killed finds there what it had under way, and puts
+    /// it right with [`Launcher::settle_leftovers`]; without such a directory nobody does.
+    #[must_use]
+    pub fn notes(mut self, directory: PathBuf) -> Launcher {
+        self.notes = Some(directory);
+        self
+    }
+
+    /// Puts right what commands of processes that were killed left under protected names, in whatever roots they ran.
+    ///
+    /// Where helpers of such a process are still at their work, this waits for them. What processes that live have under way
+    /// is left alone. What was changed when the command was dead already is not its work and stays, where the helper lived
+    /// to say when that was.
+    pub async fn settle_leftovers(&self) -> Leftovers {
+        let Some(notes) = self.notes.clone() else { return Leftovers::default() };
+        let quarantine = self.quarantine.clone();
+        let settling =
+            tokio::task::spawn_blocking(move || settle_all(&notes, quarantine.as_deref()));
+        settling.await.unwrap_or_else(|error| {
+            let problem = format!("what commands left was not looked at: {error}");
+            Leftovers { problems: vec![problem], ..Leftovers::default() }
+        })
     }
 
     /// Bounds each command by a control group of its own, too, where this process may make one.
@@ -240,7 +268,7 @@ impl Launcher {
                 }
                 Err(source) => return Err(self.failed(source)),
             };
-            control.protect(survey.take());
+            control.protect(write_down(survey.take(), &zygote, command).await?);
             let wait = Duration::from_millis(ANSWER_MS_MAX);
             let started = tokio::time::timeout(wait, control.start(&spec)).await;
             let started = started.map_err(|_| self.no_answer())?;
@@ -249,6 +277,7 @@ impl Launcher {
                 // Nobody took the request: the zygote died.
                 Err(_) if !control.is_supervised() && attempt < ATTEMPTS_MAX => {
                     survey = control.unprotect();
+                    survey.iter().for_each(Survey::forget);
                     self.forget(&zygote).await;
                     attempt += 1;
                 }
@@ -267,7 +296,7 @@ impl Launcher {
         let Start { mut control, ends, answer } = start;
         if !matches!(answer, Answer::Started(..)) {
             // Nothing was run that could have changed anything.
-            control.unprotect();
+            control.unprotect().iter().for_each(Survey::forget);
         }
         let (applied, listener) = match answer {
             Answer::Started(applied, listener) => (applied, listener),
@@ -309,12 +338,21 @@ impl Launcher {
             return Ok(Arc::clone(zygote));
         }
         let wait = Duration::from_millis(ANSWER_MS_MAX);
-        let started = tokio::time::timeout(wait, Zygote::start(&self.helper)).await;
+        let underway = self.begin_notes().await?;
+        let started = tokio::time::timeout(wait, Zygote::start(&self.helper, underway)).await;
         let zygote =
             started.map_err(|_| self.no_answer())?.map_err(|source| self.failed(source))?;
         let zygote = Arc::new(zygote);
         *place = Some(Arc::clone(&zygote));
         Ok(zygote)
+    }
+
+    /// Makes a place for the notes of one zygote's commands.
+    async fn begin_notes(&self) -> Result<Option<Arc<Underway>>, SpawnError> {
+        let Some(directory) = self.notes.clone() else { return Ok(None) };
+        let begun = tokio::task::spawn_blocking(move || Underway::begin(&directory)).await;
+        let begun = begun.map_err(io::Error::other).flatten();
+        begun.map(|underway| Some(Arc::new(underway))).map_err(|source| self.failed(source))
     }
 
     /// Lets go of a zygote that has died, unless another call has done so already.
@@ -405,6 +443,25 @@ impl Process {
     pub fn split(self) -> (Output, Control) {
         (self.output, self.control)
     }
+}
+
+/// Writes down what has to be looked at after the command, should this process not live to do it. Without that it must not
+/// run.
+async fn write_down(
+    survey: Option<Survey>,
+    zygote: &Zygote,
+    command: &Command,
+) -> Result<Option<Survey>, SpawnError> {
+    let Some(mut survey) = survey else { return Ok(None) };
+    let Some(underway) = zygote.underway().cloned() else { return Ok(Some(survey)) };
+    let writing = tokio::task::spawn_blocking(move || {
+        survey.write_down(|content| underway.note(content)).map(|()| survey)
+    });
+    let written = writing.await.map_err(io::Error::other).flatten();
+    written.map(Some).map_err(|error| {
+        let reason = format!("what is to be kept as it is could not be written down: {error}");
+        SpawnError::Survey { program: command.program.clone(), reason }
+    })
 }
 
 /// Refuses what cannot be granted, or would not mean what it says.

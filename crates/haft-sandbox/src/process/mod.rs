@@ -25,6 +25,8 @@ mod output;
 #[cfg(target_os = "linux")]
 mod protection;
 #[cfg(target_os = "linux")]
+mod underway;
+#[cfg(target_os = "linux")]
 mod zygote;
 
 pub use command::{CHANNEL_DESCRIPTOR, Channel, Command};
@@ -43,3 +45,7 @@ pub(crate) use launcher::{ANSWER_MS_MAX, ATTEMPTS_MAX};
 pub use launcher::{Launcher, Process};
 #[cfg(target_os = "linux")]
 pub use output::Output;
+#[cfg(target_os = "linux")]
+pub use underway::Leftovers;
+#[cfg(target_os = "linux")]
+pub(crate) use underway::{LEFT_WAIT_MS_MAX, NOTE_BYTES_MAX, Note, UNDERWAY_MAX};

@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::UnixStream;
 
 use super::frames::Frames;
+use super::underway::Underway;
 use crate::wire::{self, Applied, HELPER_ARGUMENT, Reply, Request};
 
 /// How long a full socket is left alone before it is tried again.
@@ -29,18 +31,26 @@ pub(super) struct Zygote {
     /// Taken only when the value is dropped.
     child: Option<Child>,
     offer: Applied,
+    underway: Option<Arc<Underway>>,
 }
 
 impl Zygote {
-    /// Starts a zygote and waits until it is ready.
-    pub(super) async fn start(helper: &Path) -> io::Result<Zygote> {
+    /// Starts a zygote and waits until it is ready. It holds what says that something is under way as long as it lives.
+    pub(super) async fn start(
+        helper: &Path,
+        underway: Option<Arc<Underway>>,
+    ) -> io::Result<Zygote> {
+        let output = match &underway {
+            Some(underway) => Stdio::from(underway.for_helpers()?),
+            None => Stdio::null(),
+        };
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let child = Command::new(helper)
             .arg(HELPER_ARGUMENT)
             .env_clear()
             .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
+            .stdout(output)
             .stderr(Stdio::null())
             .spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -48,7 +58,8 @@ impl Zygote {
         // It has not been waited for, so that the number is its own.
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
         let no_offer = Applied::default();
-        let mut zygote = Zygote { socket: ours, handle, child: Some(child), offer: no_offer };
+        let mut zygote =
+            Zygote { socket: ours, handle, child: Some(child), offer: no_offer, underway };
         zygote.offer = zygote.receive_offer().await?;
         Ok(zygote)
     }
@@ -56,6 +67,11 @@ impl Zygote {
     /// What of the kernel it can use.
     pub(super) fn offer(&self) -> Applied {
         self.offer
+    }
+
+    /// Where it is written down what its commands have under way, if anywhere.
+    pub(super) fn underway(&self) -> Option<&Arc<Underway>> {
+        self.underway.as_ref()
     }
 
     /// Asks for a supervisor, which gets the descriptors.

@@ -25,7 +25,7 @@ pub use report::{Holding, Means, Pin, PinKind, Remedy, SurveyError, Undone};
 #[cfg(target_os = "linux")]
 pub(crate) use survey::{
     CONTENTS_MAX, COPIES_BYTES_MAX, DIRECTORIES_MAX, HIDDEN_DEPTH_MAX, HIDDEN_FILES_MAX, LOOKS_MAX,
-    NAME_SETS_MAX, SMALL_BYTES_MAX, SMALL_BYTES_TOTAL, UNLOCKED_MAX,
+    Moment, NAME_SETS_MAX, SMALL_BYTES_MAX, SMALL_BYTES_TOTAL, UNLOCKED_MAX, moment_of_end, settle,
 };
 #[cfg(target_os = "linux")]
 pub use survey::{Survey, SurveyCache};

@@ -7,39 +7,39 @@ use std::path::PathBuf;
 
 /// A message that is being made.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
 /// A message that is being taken apart.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
 }
 
 impl Writer {
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
 
-    pub(super) fn byte(&mut self, value: u8) {
+    pub(crate) fn byte(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    pub(super) fn count(&mut self, count: usize) {
+    pub(crate) fn count(&mut self, count: usize) {
         // A count that does not fit makes the whole far larger than what a launcher sends.
         self.bytes.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
     }
 
-    pub(super) fn number(&mut self, value: u64) {
+    pub(crate) fn number(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn text(&mut self, text: &OsStr) {
+    pub(crate) fn text(&mut self, text: &OsStr) {
         self.count(text.len());
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    pub(super) fn paths(&mut self, paths: &[PathBuf]) {
+    pub(crate) fn paths(&mut self, paths: &[PathBuf]) {
         self.count(paths.len());
         for path in paths {
             self.text(path.as_os_str());
@@ -48,48 +48,48 @@ impl Writer {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    pub(super) fn byte(&mut self) -> io::Result<u8> {
+    pub(crate) fn byte(&mut self) -> io::Result<u8> {
         let (value, rest) = self.bytes.split_first().ok_or_else(malformed)?;
         self.bytes = rest;
         Ok(*value)
     }
 
-    pub(super) fn count(&mut self) -> io::Result<u32> {
+    pub(crate) fn count(&mut self) -> io::Result<u32> {
         let (count, rest) = self.bytes.split_first_chunk::<4>().ok_or_else(malformed)?;
         self.bytes = rest;
         Ok(u32::from_le_bytes(*count))
     }
 
-    pub(super) fn number(&mut self) -> io::Result<u64> {
+    pub(crate) fn number(&mut self) -> io::Result<u64> {
         let (value, rest) = self.bytes.split_first_chunk::<8>().ok_or_else(malformed)?;
         self.bytes = rest;
         Ok(u64::from_le_bytes(*value))
     }
 
-    pub(super) fn small_number(&mut self) -> io::Result<u32> {
+    pub(crate) fn small_number(&mut self) -> io::Result<u32> {
         u32::try_from(self.number()?).map_err(|_| malformed())
     }
 
-    pub(super) fn text(&mut self) -> io::Result<OsString> {
+    pub(crate) fn text(&mut self) -> io::Result<OsString> {
         let length = usize::try_from(self.count()?).map_err(|_| malformed())?;
         let text = self.bytes.split_off(..length).ok_or_else(malformed)?;
         Ok(OsString::from_vec(text.to_vec()))
     }
 
-    pub(super) fn paths(&mut self) -> io::Result<Vec<PathBuf>> {
+    pub(crate) fn paths(&mut self) -> io::Result<Vec<PathBuf>> {
         let count = self.count()?;
         (0..count).map(|_| Ok(self.text()?.into())).collect()
     }
 
-    pub(super) fn is_set(&mut self) -> io::Result<bool> {
+    pub(crate) fn is_set(&mut self) -> io::Result<bool> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -98,6 +98,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-pub(super) fn malformed() -> io::Error {
+pub(crate) fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "launcher and helper are not of one build")
 }

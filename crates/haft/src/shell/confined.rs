@@ -194,7 +194,8 @@ fn connection(made: proxy::Connection) -> Connection {
     Connection { host: made.host, port: made.port, admitted, detail }
 }
 
-fn undone(undone: &Undone) -> String {
+/// Says what was done to a protected name and what became of it.
+pub(crate) fn undone(undone: &Undone) -> String {
     let Undone { path, pattern, how } = undone;
     let path = path.display();
     let became = match how {

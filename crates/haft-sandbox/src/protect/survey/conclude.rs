@@ -2,8 +2,9 @@
 //! a mount held, known by its identity wherever it is now, or one in the very state that it was in before.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::Survey;
@@ -114,6 +115,7 @@ impl<'a> Conclusion<'a> {
                     continue;
                 }
                 Standing::Held | Standing::Known => continue,
+                Standing::New(_) if self.is_later_work(&entry.state) => continue,
                 Standing::New(previous) => previous,
             };
             let content = previous.and_then(|previous| self.survey.copies.get(&previous.path));
@@ -133,6 +135,11 @@ impl<'a> Conclusion<'a> {
                 }
             }
         }
+    }
+
+    /// Tells whether something was changed when the command was dead already. Nobody can set that time by hand.
+    fn is_later_work(&self, state: &State) -> bool {
+        self.survey.ended.is_some_and(|ended| state.changed > ended)
     }
 
     fn standing(&self, entry: &Entry) -> Standing<'a> {
@@ -243,10 +250,25 @@ impl<'a> Conclusion<'a> {
             let could_go =
                 !self.is_pinned() || (entry.state.kind == Kind::Symlink && !is_held_link);
             let is_at_its_place = entry.path.symlink_metadata().is_ok();
-            if could_go && !is_at_its_place {
+            if could_go && !is_at_its_place && !self.was_taken_later(&entry.path) {
                 self.restore(entry);
             }
         }
+    }
+
+    /// Tells whether names went out of the directory around a path, or the next that is left of it, when the command was dead
+    /// already. Which ones is not told; then what is missing is taken for somebody's choice.
+    fn was_taken_later(&self, path: &Path) -> bool {
+        if self.survey.ended.is_none() {
+            return false;
+        }
+        let around = path.ancestors().skip(1).find_map(|directory| {
+            let (root, relative) = beneath(&self.survey.roots, directory)?;
+            let root = self.survey.roots.get(root)?;
+            let relative = CString::new(relative.as_os_str().as_bytes()).ok()?;
+            State::at(root.directory.as_fd(), &relative).ok()
+        });
+        around.is_none_or(|state| self.is_later_work(&state))
     }
 
     fn restore(&mut self, before: &Entry) {

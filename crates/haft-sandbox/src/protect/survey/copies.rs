@@ -54,8 +54,18 @@ impl Copies {
         Ok(copies)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &Arc<[u8]>)> {
+        self.contents.iter()
+    }
+
     pub(super) fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
         self.contents.get(path)
+    }
+}
+
+impl FromIterator<(PathBuf, Arc<[u8]>)> for Copies {
+    fn from_iter<I: IntoIterator<Item = (PathBuf, Arc<[u8]>)>>(contents: I) -> Copies {
+        Copies { contents: contents.into_iter().collect() }
     }
 }
 

@@ -43,7 +43,7 @@ pub(in crate::protect) struct Identity {
 
 /// A moment as file systems write it down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::protect) struct Moment {
+pub(crate) struct Moment {
     pub(in crate::protect) seconds: i64,
     pub(in crate::protect) nanoseconds: i64,
 }

@@ -1,6 +1,7 @@
 //! Which other commands were at work in the same directories when a survey was taken. What such a command had planted
 //! under a protected name is in the survey like anything else, and must not come back when the command's own conclusion
-//! has taken it away. It knows the commands of this process alone.
+//! has taken it away. It knows the commands of one process alone: this one, or one
+//! that is gone.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -77,6 +78,23 @@ impl OpenSurveys {
 }
 
 impl Elders {
+    pub(super) fn none() -> Elders {
+        Elders { baselines: Vec::new(), _token: Arc::default() }
+    }
+
+    /// Returns those that concern the roots, of commands of another process.
+    pub(super) fn remembered<'a>(
+        older: impl Iterator<Item = (&'a [OpenRoot], &'a Arc<Look>)>,
+        roots: &[OpenRoot],
+    ) -> Elders {
+        let paths = |roots: &[OpenRoot]| roots.iter().map(|root| root.path.clone()).collect();
+        let roots: Vec<PathBuf> = paths(roots);
+        let older = older
+            .map(|(roots, before)| Baseline { roots: paths(roots), before: Arc::clone(before) });
+        let baselines = older.filter(|it| overlap(&it.roots, &roots)).map(Arc::new).collect();
+        Elders { baselines, _token: Arc::default() }
+    }
+
     /// Tells whether something was there, as it is in the entry, before any of the other commands began.
     pub(super) fn vouch_for(&self, entry: &Entry) -> bool {
         self.baselines.iter().all(|baseline| match baseline.find(entry) {

@@ -121,6 +121,11 @@ impl Look {
         look
     }
 
+    /// Returns what an earlier process had found.
+    pub(super) fn remembered(entries: Vec<Entry>) -> Look {
+        Look { entries, ..Look::default() }
+    }
+
     /// Shuts the directories again that their owner had shut.
     pub(super) fn lock(&mut self) {
         self.unlocked.clear();

@@ -8,6 +8,7 @@ mod directory;
 mod elders;
 mod judge;
 mod look;
+mod note;
 mod other_names;
 mod pins;
 mod shape;
@@ -23,14 +24,17 @@ pub use cache::SurveyCache;
 pub(crate) use cache::{CONTENTS_MAX, DIRECTORIES_MAX, NAME_SETS_MAX};
 pub(crate) use conclude::LOOKS_MAX;
 pub(crate) use copies::{COPIES_BYTES_MAX, SMALL_BYTES_MAX, SMALL_BYTES_TOTAL};
+pub(crate) use directory::Moment;
 pub(super) use directory::{BUFFER_BYTES, Kind, Listed, State, Unlocked, open_beneath, read_names};
 pub(crate) use look::UNLOCKED_MAX;
+pub(crate) use note::{moment_of_end, settle};
 pub(crate) use other_names::{HIDDEN_DEPTH_MAX, HIDDEN_FILES_MAX};
 
 use self::copies::Copies;
 use self::elders::Elders;
 use self::look::{Bounds, Links, Look, OpenRoot, Scope};
 use super::ProtectedNames;
+use crate::process::Note;
 
 /// What exists under protected names in the writable directories of one command.
 ///
@@ -54,6 +58,10 @@ pub struct Survey {
     elders: Elders,
     copies: Copies,
     pins: Vec<Pin>,
+    /// What tells a later process of this one, should it be killed.
+    note: Option<Note>,
+    /// When nothing of the command was alive any more, where that was another process's command.
+    ended: Option<Moment>,
 }
 
 impl Survey {
@@ -94,7 +102,19 @@ impl Survey {
         before.lock();
         let before = Arc::new(before);
         let elders = cache.open_surveys().open(&beginning, Arc::clone(&before));
-        Ok(Survey { roots, names, cache, means, bounds, before, elders, copies, pins })
+        Ok(Survey {
+            roots,
+            names,
+            cache,
+            means,
+            bounds,
+            before,
+            elders,
+            copies,
+            pins,
+            note: None,
+            ended: None,
+        })
     }
 
     /// Returns what has to be held while the command runs, each before what is beneath it.
@@ -111,7 +131,27 @@ impl Survey {
     /// changed, then what was missing. A survey that is dropped without this leaves in place whatever is new.
     #[must_use]
     pub fn conclude(&self) -> Vec<Undone> {
-        conclude::conclude(self)
+        let undone = conclude::conclude(self);
+        self.forget();
+        undone
+    }
+
+    /// Writes down what another process needs to conclude this, should this one be killed.
+    pub(crate) fn write_down(
+        &mut self,
+        write: impl FnOnce(&[u8]) -> io::Result<Note>,
+    ) -> io::Result<()> {
+        self.forget();
+        // Where nothing is writable, nothing can be left.
+        self.note = if self.roots.is_empty() { None } else { Some(write(&self.encode()?)?) };
+        Ok(())
+    }
+
+    /// Removes what was written down: nobody has to conclude this any more.
+    pub(crate) fn forget(&self) {
+        if let Some(note) = &self.note {
+            note.erase();
+        }
     }
 
     fn scope(&self) -> Scope<'_> {
