@@ -177,8 +177,9 @@ fn check_file(
     let changes = if writes { Changes::Files } else { Changes::Nothing };
     let declared = Declared::of(metadata, changes, findings);
     let properties = parameters::check(metadata, declared.takes_context, findings);
-    if let (Some(name), Some(properties)) = (&declared.function, &properties) {
-        function::check(name, properties, declared.takes_context, findings);
+    if let Some(name) = &declared.function {
+        // Whether the function is there does not hang on the schema.
+        function::check(name, properties.as_deref(), declared.takes_context, findings);
     }
     let (id, function) = (declared.id?, declared.function?);
     let summary = reading.function.as_ref().map(|function| function.summary.as_str());
@@ -202,7 +203,14 @@ fn check_file(
 }
 
 fn report_unreadable(problem: &ReadingProblem, findings: &mut Findings<'_>) {
+    // Python says so in several ways, none of which says what to do.
+    let is_encoding =
+        ["codec can't decode", "Non-UTF-8"].iter().any(|it| problem.message.contains(it));
     let (code, mend) = match problem.code {
+        ReadingCode::Syntax if is_encoding => (
+            ProblemCode::Syntax,
+            "save it as UTF-8, or say in its first line what it is, such as # -*- coding: latin-1 -*-",
+        ),
         ReadingCode::Syntax => {
             (ProblemCode::Syntax, "make it run under the interpreter of the directory")
         }
@@ -229,6 +237,9 @@ fn report_unreadable(problem: &ReadingProblem, findings: &mut Findings<'_>) {
         (Some(field), ReadingCode::MetadataCode) => format!("{field} {}", problem.message),
         (None, ReadingCode::MetadataCode) if !problem.message.starts_with("METADATA") => {
             format!("METADATA {}", problem.message)
+        }
+        (_, ReadingCode::Syntax) if is_encoding => {
+            format!("the file is no text in UTF-8, which Python takes it for: {}", problem.message)
         }
         (_, ReadingCode::Syntax) => format!("the file is no Python: {}", problem.message),
         _ => problem.message.clone(),

@@ -72,6 +72,10 @@ problem_codes! {
     NameInvalid => "name_invalid",
     /// Another tool has the name.
     NameTaken => "name_taken",
+    /// The tool's name says nothing.
+    NameVague => "name_vague",
+    /// The name of a parameter says nothing.
+    ParameterVague => "parameter_vague",
     /// The function's name says nothing.
     FunctionVague => "function_vague",
     /// There is no such function.

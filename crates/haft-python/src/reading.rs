@@ -24,6 +24,8 @@ use crate::limits::{
 
 /// Longest version of an interpreter, in bytes.
 const VERSION_BYTES_MAX: usize = 64;
+/// The oldest Python that runs tools.
+const VERSION_MIN: (u32, u32) = (3, 8);
 /// How a program begins that is no script.
 const PROGRAM_BEGINS: [u8; 4] = *b"\x7fELF";
 const SCRIPT: &str = include_str!("python/read_metadata.py");
@@ -178,7 +180,7 @@ pub async fn read_metadata(
     residents: &dyn Residents,
     cache: &dyn ReadingCache,
 ) -> Result<Vec<Reading>, ToolError> {
-    let mut reader = Reader { directory, residents, process: None, ends: 0 };
+    let mut reader = Reader { directory, residents, process: None, ends: 0, has_answered: false };
     let identity = identity(&directory.reader);
     let mut readings = Vec::with_capacity(files.len());
     for file in files {
@@ -198,8 +200,25 @@ pub async fn interpreter_version(
     directory: &ToolDirectory,
     residents: &dyn Residents,
 ) -> Result<String, ToolError> {
+    let version = version_of(&directory.interpreter, directory, residents).await?;
+    match too_old(&version) {
+        None => Ok(version),
+        Some(why) => Err(ToolError::new(ErrorCode::Unavailable, why)),
+    }
+}
+
+/// Returns the version of any Python, however old.
+async fn version_of(
+    interpreter: &Path,
+    directory: &ToolDirectory,
+    residents: &dyn Residents,
+) -> Result<String, ToolError> {
+    let mut request = ResidentRequest::new(interpreter);
     let program = "import sys; print(sys.version.split()[0])";
-    let mut request = request(&directory.interpreter, directory, program);
+    // Options that Python 2 knows as well. What is imported is built in, so that nothing in a directory can stand in for it.
+    request.args = ["-E", "-s", "-S", "-B", "-c", program].map(Into::into).to_vec();
+    request.readable = directory.readable();
+    request.readable.extend(interpreter_places(interpreter));
     request.memory_bytes = Some(READER_MEMORY_BYTES);
     let mut process = residents.start(request).await?;
     let within = Duration::from_millis(READING_MS_MAX);
@@ -215,6 +234,16 @@ pub async fn interpreter_version(
     }
     let message = format!("the interpreter is no Python that works{}", last_line(&printed));
     Err(ToolError::new(ErrorCode::Unavailable, message))
+}
+
+/// Says that a version is too old to run tools, if it is.
+fn too_old(version: &str) -> Option<String> {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    let found = (numbers.next().flatten()?, numbers.next().flatten()?);
+    (found < VERSION_MIN).then(|| {
+        let (major, minor) = VERSION_MIN;
+        format!("Python {major}.{minor} or later is needed, this is {version}")
+    })
 }
 
 /// Returns what starts an interpreter, which sees neither the user's modules nor variables, with a program.
@@ -254,6 +283,7 @@ struct Reader<'a> {
     process: Option<Box<dyn Resident>>,
     /// Files in a row over which it ended.
     ends: usize,
+    has_answered: bool,
 }
 
 impl Reader<'_> {
@@ -286,6 +316,7 @@ impl Reader<'_> {
         let why = match asked {
             Ok(Ok(reading)) => {
                 self.ends = 0;
+                self.has_answered = true;
                 self.process = Some(process);
                 return Ok(reading);
             }
@@ -294,6 +325,15 @@ impl Reader<'_> {
             Err(_) => format!("parsing it took more than {READING_MS_MAX} ms"),
         };
         self.ends += 1;
+        // One that never answered may be too old to understand how it is started.
+        if self.ends == 1
+            && !self.has_answered
+            && let Ok(version) =
+                version_of(&self.directory.reader, self.directory, self.residents).await
+            && let Some(why) = too_old(&version)
+        {
+            return Ok(unread(ReadingCode::Interpreter, why));
+        }
         Ok(ended(why))
     }
 
@@ -354,12 +394,11 @@ pub(crate) fn last_line(output: &Excerpt) -> String {
 }
 
 fn ended(message: String) -> Reading {
-    let problem = ReadingProblem {
-        code: ReadingCode::ParserEnded,
-        line: None,
-        message,
-        pointer: String::new(),
-    };
+    unread(ReadingCode::ParserEnded, message)
+}
+
+fn unread(code: ReadingCode, message: String) -> Reading {
+    let problem = ReadingProblem { code, line: None, message, pointer: String::new() };
     Reading { problem: Some(problem), ..Reading::default() }
 }
 

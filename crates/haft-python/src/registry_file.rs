@@ -38,12 +38,11 @@ pub struct RegistryFile {
 #[non_exhaustive]
 pub enum RegistryFileError {
     /// It is not JSON.
-    #[error("the registry is not JSON: {0}; write it again with haft registry sync")]
+    #[error("the registry is not JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// It has another form.
     #[error(
-        "the registry has {found}, expected {{\"tools\": [...]}} or a list, each entry an object: write it again with haft \
-         registry sync"
+        "the registry has {found}, expected {{\"tools\": [...]}} or a list, each entry an object"
     )]
     Form {
         /// What was found.

@@ -23,11 +23,44 @@ const HONOURED: &[&str] = &[
 ];
 /// Keys that files and registries have besides; they are kept as they are.
 const KEPT: &[&str] = &["domain", "output_type", "module", "prohibited_outputs", "notes"];
-/// Names of functions that do not say what the function is for.
+/// Words that do not say what something is for, alone or with others of them.
 const VAGUE: &[&str] = &[
-    "call", "do", "execute", "func", "function", "handle", "handler", "main", "process", "run",
+    "action",
+    "all",
+    "anything",
+    "call",
+    "data",
+    "do",
+    "everything",
+    "exec",
+    "execute",
+    "func",
+    "function",
+    "handle",
+    "handler",
+    "helper",
+    "input",
+    "invoke",
+    "it",
+    "main",
+    "my",
+    "perform",
+    "process",
+    "request",
+    "run",
+    "something",
+    "stuff",
+    "task",
+    "the",
+    "thing",
+    "things",
     "tool",
+    "util",
+    "utils",
+    "work",
 ];
+/// How many letters the name of a tool has that nobody can guess.
+const SHORT_CHARS_MAX: usize = 2;
 
 /// What METADATA declares in single words.
 pub(super) struct Declared {
@@ -146,7 +179,10 @@ fn text<'a>(
 fn id(metadata: &Map<String, Value>, findings: &mut Findings<'_>) -> Option<ToolId> {
     let name = text(metadata, "name", findings)?;
     match ToolId::parse(name) {
-        Ok(id) => Some(id),
+        Ok(id) => {
+            report_vague(name, findings);
+            Some(id)
+        }
         Err(_) => {
             findings.error(
                 findings.in_metadata("/name"),
@@ -164,6 +200,24 @@ fn id(metadata: &Map<String, Value>, findings: &mut Findings<'_>) -> Option<Tool
             None
         }
     }
+}
+
+fn report_vague(name: &str, findings: &mut Findings<'_>) {
+    let mend = "name it after its single purpose, such as finance_price";
+    let at = findings.in_metadata("/name");
+    if is_vague(name) {
+        let message = format!("the tool's name {name:?} does not say what it does");
+        findings.error(at, ProblemCode::NameVague, message, mend);
+    } else if name.chars().count() <= SHORT_CHARS_MAX {
+        let message = format!("the tool's name {name:?} is an abbreviation that nobody can guess");
+        findings.warning(at, ProblemCode::NameVague, message, mend);
+    }
+}
+
+/// Returns whether a name is made of words alone that say nothing.
+fn is_vague(name: &str) -> bool {
+    let mut words = name.split(['_', '.']).filter(|word| !word.is_empty());
+    words.all(|word| VAGUE.contains(&word.to_lowercase().as_str()))
 }
 
 /// Returns the id most like a name.
@@ -196,7 +250,7 @@ fn function(metadata: &Map<String, Value>, findings: &mut Findings<'_>) -> Optio
         );
         return None;
     }
-    if VAGUE.contains(&name) {
+    if is_vague(name) {
         findings.error(
             at,
             ProblemCode::FunctionVague,

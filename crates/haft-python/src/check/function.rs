@@ -16,9 +16,11 @@ fn has_keywords(function: &Function) -> bool {
     function.parameters.iter().any(|parameter| parameter.kind == ParameterKind::Keywords)
 }
 
+/// Compares the function with the parameters of the schema; where there is no schema to compare with, only whether it is
+/// there is looked at.
 pub(super) fn check(
     name: &str,
-    properties: &[Property],
+    properties: Option<&[Property]>,
     takes_context: bool,
     findings: &mut Findings<'_>,
 ) {
@@ -26,6 +28,7 @@ pub(super) fn check(
         report_missing(name, findings);
         return;
     };
+    let Some(properties) = properties else { return };
     // What a decorator makes of a function cannot be seen without running it.
     let severity = if function.is_decorated { Severity::Warning } else { Severity::Error };
     let mut comparison = Comparison { name, function, severity, findings };

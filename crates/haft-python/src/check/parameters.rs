@@ -1,4 +1,4 @@
-//! The schema of a tool's parameters: each typed, none a payload of any form.
+//! The schema of a tool's parameters: each typed and named for what it is, none a payload of any form.
 
 use serde_json::{Map, Value, json};
 
@@ -16,6 +16,16 @@ const KEYWORDS: &[&str] = &[
     "with", "yield",
 ];
 const PROPERTIES: &str = "/parameters/properties";
+
+/// Names of at most two letters that are words, or the usual names of a point's coordinates.
+const SHORT_WORDS: &[&str] = &["at", "by", "id", "ip", "on", "to", "x", "y", "z"];
+/// How many letters an abbreviation has that nobody can guess.
+const SHORT_CHARS_MAX: usize = 2;
+/// Names of one text that stands for several inputs, which nothing tells apart.
+const PAYLOADS: &[&str] =
+    &["args", "arguments", "data", "input", "json", "kwargs", "params", "parameters", "payload"];
+/// Names of a text that tells the tool in prose what it is to do.
+const PROSE: &[&str] = &["instruction", "instructions", "prompt", "request", "task"];
 
 /// A parameter of the schema.
 pub(super) struct Property {
@@ -81,20 +91,26 @@ fn object_schema<'a>(
     let mend = "write \"parameters\": {\"type\": \"object\", \"properties\": {...}, \"required\": [...]}; a tool that takes \
                 nothing has \"properties\": {}";
     let at = findings.in_metadata("/parameters");
-    let message = match parameters {
-        None => "METADATA has no parameters".to_owned(),
+    let (message, schema) = match parameters {
+        None => ("METADATA has no parameters".to_owned(), None),
         Some(Value::Object(schema)) if schema.is_empty() => {
-            "parameters is empty, so nothing says what the tool takes".to_owned()
+            ("parameters is empty, so nothing says what the tool takes".to_owned(), None)
         }
-        Some(Value::Object(schema)) => match schema.get("type") {
-            Some(Value::String(name)) if name == "object" => return Some(schema),
-            None => "parameters has no type, expected \"object\"".to_owned(),
-            Some(other) => format!("parameters has the type {}, expected \"object\"", shown(other)),
-        },
-        Some(other) => format!("parameters is {}, expected a dictionary", shown(other)),
+        Some(Value::Object(schema)) => {
+            let message = match schema.get("type") {
+                Some(Value::String(name)) if name == "object" => return Some(schema),
+                None => "parameters has no type, expected \"object\"".to_owned(),
+                Some(other) => {
+                    format!("parameters has the type {}, expected \"object\"", shown(other))
+                }
+            };
+            // What it says of parameters all the same is looked at as well.
+            (message, Some(schema).filter(|schema| schema.contains_key("properties")))
+        }
+        Some(other) => (format!("parameters is {}, expected a dictionary", shown(other)), None),
     };
     findings.error(at, ProblemCode::Schema, message, mend);
-    None
+    schema
 }
 
 fn required(
@@ -145,8 +161,19 @@ fn check_names(properties: &Map<String, Value>, takes_context: bool, findings: &
                 format!("the parameter {name:?} cannot be the name of an argument in Python"),
                 "use letters, digits and underscores, and no word of the language",
             );
+        } else if is_abbreviation(name) {
+            findings.warning(
+                at,
+                ProblemCode::ParameterVague,
+                format!("the parameter {name:?} does not say what it is: a model guesses what to put into it"),
+                "spell it out, there and in the function, such as \"symbol\" for \"s\"",
+            );
         }
     }
+}
+
+fn is_abbreviation(name: &str) -> bool {
+    name.chars().count() <= SHORT_CHARS_MAX && !SHORT_WORDS.contains(&name)
 }
 
 fn check_types(properties: &Map<String, Value>, place: &str, findings: &mut Findings<'_>) {
@@ -232,26 +259,67 @@ fn meant(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Refuses one payload of any form in place of parameters.
+/// Refuses one payload of any form in place of parameters, and warns of one beside others.
 fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
-    let mut all = properties.iter();
-    let (Some((name, property)), None) = (all.next(), all.next()) else { return };
-    let is_object = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "object"));
-    let says_nothing = ["properties", "enum", "const", "oneOf", "anyOf", "allOf", "$ref"]
-        .iter()
-        .all(|key| property.get(key).is_none_or(|value| *value == json!({})));
-    let has_values = property.get("additionalProperties").is_some_and(Value::is_object);
-    if is_object && says_nothing && !has_values {
-        findings.error(
-            findings.in_metadata(&format!("{PROPERTIES}/{}", escaped(name))),
-            ProblemCode::FreeForm,
-            format!(
-                "the only parameter, {name:?}, is an object of any form: nothing tells a model what to put into it, and \
-                 nothing checks what it did"
-            ),
-            "make each thing in it a parameter of its own with a type, or list its properties",
-        );
+    let is_alone = properties.len() == 1;
+    for (name, property) in properties {
+        let at = findings.in_metadata(&format!("{PROPERTIES}/{}", escaped(name)));
+        let word = name.to_lowercase();
+        if is_any_object(property) && is_alone {
+            findings.error(
+                at,
+                ProblemCode::FreeForm,
+                format!(
+                    "the only parameter, {name:?}, is an object of any form: nothing tells a model what to put into it, \
+                     and nothing checks what it did"
+                ),
+                "make each thing in it a parameter of its own with a type, or list its properties",
+            );
+        } else if is_any_object(property) {
+            findings.warning(
+                at,
+                ProblemCode::FreeForm,
+                format!("the parameter {name:?} is an object of any form: nothing checks what a model puts into it"),
+                "list its properties, or give additionalProperties a type",
+            );
+        } else if is_alone && is_any_text(property) && PAYLOADS.contains(&word.as_str()) {
+            findings.error(
+                at,
+                ProblemCode::FreeForm,
+                format!(
+                    "the only parameter, {name:?}, is a text of any form under a name that says nothing: nothing tells a \
+                     model what to put into it, and nothing checks what it did"
+                ),
+                "name it after what it holds, or make each thing in it a parameter of its own with a type",
+            );
+        } else if is_alone && is_any_text(property) && PROSE.contains(&word.as_str()) {
+            findings.warning(
+                at,
+                ProblemCode::FreeForm,
+                format!("the only parameter, {name:?}, is prose, which the tool has to make sense of"),
+                "make each thing that the tool needs to know a parameter of its own with a type, where that is possible",
+            );
+        }
     }
+}
+
+/// Returns whether a parameter is an object about which nothing more is said.
+fn is_any_object(property: &Value) -> bool {
+    let is_object = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "object"));
+    let has_values = property.get("additionalProperties").is_some_and(Value::is_object);
+    is_object && !has_values && says_nothing(property, &["properties", "$ref"])
+}
+
+/// Returns whether a parameter is a text about which nothing more is said.
+fn is_any_text(property: &Value) -> bool {
+    let is_text = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "string"));
+    is_text && says_nothing(property, &["format", "pattern", "$ref"])
+}
+
+fn says_nothing(property: &Value, of_type: &[&str]) -> bool {
+    let of_any = ["enum", "const", "oneOf", "anyOf", "allOf"];
+    let mut keys = of_any.iter().chain(of_type);
+    keys.all(|key| property.get(*key).is_none_or(|value| *value == json!({})))
 }
 
 fn check_validity(schema: &Map<String, Value>, findings: &mut Findings<'_>) {

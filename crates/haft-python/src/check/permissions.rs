@@ -8,34 +8,121 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Permissions;
-use super::findings::Findings;
+use super::declared::shown;
+use super::findings::{Findings, escaped};
 use crate::problem::ProblemCode;
 
 const WORKSPACE: &str = "{workspace}";
+/// The parts that requires can have.
+const PARTS: &[&str] = &["fs", "net", "shell", "capabilities"];
+const MEND: &str = "write {\"fs\": {\"write\": [\"out/**\"]}, \"net\": {\"hosts\": [\"api.example.com\"]}}, each part if it \
+                    is needed";
 
 /// Returns what a tool needs, or nothing if it cannot have that.
 pub(super) fn check(requires: Option<&Value>, findings: &mut Findings<'_>) -> Option<Permissions> {
-    let declared = match requires {
-        None | Some(Value::Null) => RequirementSet::default(),
-        Some(value) => match RequirementSet::deserialize(value) {
-            Ok(declared) => declared,
-            Err(err) => {
-                findings.error(
-                    findings.in_metadata("/requires"),
-                    ProblemCode::Requires,
-                    format!("requires cannot be understood: {err}"),
-                    "write {\"fs\": {\"write\": [\"out/**\"]}, \"net\": {\"hosts\": [\"api.example.com\"]}}, each part \
-                     if it is needed",
-                );
-                return None;
-            }
-        },
-    };
+    let errors_before = findings.errors();
+    let declared = declared(requires, findings);
     report_reads(&declared, findings);
     report_commands(&declared, findings);
-    let directories = directories(&declared.fs.write, findings)?;
-    let hosts = hosts(&declared.net.hosts, findings)?;
-    Some(permissions(directories, hosts, declared.capabilities))
+    let directories = directories(&declared.fs.write, findings);
+    let hosts = hosts(&declared.net.hosts, findings);
+    (findings.errors() == errors_before)
+        .then(|| permissions(directories, hosts, declared.capabilities))
+}
+
+/// Returns what is declared, each part read by itself, so that one mistake does not hide the next.
+fn declared(requires: Option<&Value>, findings: &mut Findings<'_>) -> RequirementSet {
+    let mut declared = RequirementSet::default();
+    for (part, value) in parts(requires, "/requires", PARTS, findings) {
+        let place = format!("/requires/{part}");
+        match part {
+            "fs" => {
+                for (part, value) in parts(Some(value), &place, &["read", "write"], findings) {
+                    let texts = texts(value, &format!("{place}/{part}"), findings);
+                    let kept = match part {
+                        "read" => &mut declared.fs.read,
+                        _ => &mut declared.fs.write,
+                    };
+                    *kept = texts;
+                }
+            }
+            "net" => {
+                for (part, value) in parts(Some(value), &place, &["hosts"], findings) {
+                    declared.net.hosts = texts(value, &format!("{place}/{part}"), findings);
+                }
+            }
+            "capabilities" => declared.capabilities = texts(value, &place, findings),
+            _ => match Vec::deserialize(value) {
+                Ok(commands) => declared.shell = commands,
+                Err(err) => findings.error(
+                    findings.in_metadata(&place),
+                    ProblemCode::Requires,
+                    format!("shell cannot be understood: {err}"),
+                    "leave it out: what a Python tool starts is confined with it",
+                ),
+            },
+        }
+    }
+    declared
+}
+
+/// Returns the parts of a dictionary whose keys are known, and reports the others.
+fn parts<'a>(
+    value: Option<&'a Value>,
+    place: &str,
+    known: &[&'static str],
+    findings: &mut Findings<'_>,
+) -> Vec<(&'static str, &'a Value)> {
+    let fields = match value {
+        None | Some(Value::Null) => return Vec::new(),
+        Some(Value::Object(fields)) => fields,
+        Some(other) => {
+            let message = format!("{} is {}, expected a dictionary", named(place), shown(other));
+            findings.error(findings.in_metadata(place), ProblemCode::Requires, message, MEND);
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::new();
+    for (name, value) in fields {
+        match known.iter().find(|part| *part == name) {
+            Some(part) => found.push((*part, value)),
+            None => findings.error(
+                findings.in_metadata(&format!("{place}/{}", escaped(name))),
+                ProblemCode::Requires,
+                format!("{} has no part {name:?}, expected {}", named(place), known.join(", ")),
+                MEND,
+            ),
+        }
+    }
+    found
+}
+
+/// Returns the texts of a list, and reports what is none.
+fn texts(value: &Value, place: &str, findings: &mut Findings<'_>) -> Vec<String> {
+    let Value::Array(items) = value else {
+        let message = format!("{} is {}, expected a list of texts", named(place), shown(value));
+        let mend = "put square brackets around it, and quotation marks around each text in it";
+        findings.error(findings.in_metadata(place), ProblemCode::Requires, message, mend);
+        return Vec::new();
+    };
+    let mut texts = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item {
+            Value::String(text) => texts.push(text.clone()),
+            other => findings.error(
+                findings.in_metadata(&format!("{place}/{index}")),
+                ProblemCode::Requires,
+                format!("{} holds {}, expected texts alone", named(place), shown(other)),
+                "write it as a text in quotation marks, or take it out",
+            ),
+        }
+    }
+    texts
+}
+
+/// Writes the place of a part as it is spoken of.
+fn named(place: &str) -> String {
+    place.trim_start_matches('/').replace('/', ".")
 }
 
 fn permissions(
@@ -87,8 +174,11 @@ fn report_reads(declared: &RequirementSet, findings: &mut Findings<'_>) {
         findings.error(
             at,
             ProblemCode::Requires,
-            format!("{pattern:?} is outside the workspace, which tools do not read"),
-            "add the directory to the roots, or to what the directory of tools may read",
+            format!(
+                "{pattern:?} is outside the workspace, and METADATA grants nothing there: what every program of the \
+                 machine reads, such as most of /etc, a tool reads without asking"
+            ),
+            "leave it out; for a directory of your own add it to roots in haft.toml, or to readable of the [[python]] entry",
         );
     }
 }
@@ -111,25 +201,32 @@ fn report_commands(declared: &RequirementSet, findings: &mut Findings<'_>) {
 }
 
 /// Returns the directories that the tool changes, relative to the root.
-fn directories(patterns: &[String], findings: &mut Findings<'_>) -> Option<Vec<String>> {
+fn directories(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
     let mut directories = Vec::new();
-    let mut all_good = true;
     for (index, pattern) in patterns.iter().enumerate() {
         match directory_of(pattern) {
             Some(directory) if directories.contains(&directory) => {}
             Some(directory) => directories.push(directory),
-            None => {
-                all_good = false;
-                findings.error(
-                    findings.in_metadata(&format!("/requires/fs/write/{index}")),
-                    ProblemCode::Requires,
-                    format!("a process cannot be held to writing {pattern:?}: only whole directories can be confined"),
-                    "name a directory of the workspace and all in it, such as \"out/**\" or \"{workspace}/**\"",
-                );
-            }
+            None => findings.error(
+                findings.in_metadata(&format!("/requires/fs/write/{index}")),
+                ProblemCode::Requires,
+                unwritable(pattern),
+                "name a directory of the workspace and all in it, such as \"out/**\" or \"{workspace}/**\"",
+            ),
         }
     }
-    all_good.then_some(directories)
+    directories
+}
+
+/// Says why a pattern is none that a process can be held to.
+fn unwritable(pattern: &str) -> String {
+    if is_within_workspace(pattern) {
+        format!(
+            "a process cannot be held to writing {pattern:?}: only whole directories can be confined"
+        )
+    } else {
+        format!("{pattern:?} is outside the workspace, where tools change nothing")
+    }
 }
 
 /// Returns the directory that a pattern names with all in it; `.` is the root.
@@ -149,16 +246,14 @@ fn directory_of(pattern: &str) -> Option<String> {
     (is_plain && names_all).then(|| directory.to_owned())
 }
 
-fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Option<Vec<String>> {
+fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
-    let mut all_good = true;
     for (index, pattern) in patterns.iter().enumerate() {
         let host = pattern.to_ascii_lowercase();
         if is_host(&host) {
             hosts.push(host);
             continue;
         }
-        all_good = false;
         findings.error(
             findings.in_metadata(&format!("/requires/net/hosts/{index}")),
             ProblemCode::Requires,
@@ -166,7 +261,7 @@ fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Option<Vec<String>
             "name the host alone, such as \"api.example.com\" or \"*.example.com\", without scheme, port and path",
         );
     }
-    all_good.then_some(hosts)
+    hosts
 }
 
 fn is_host(text: &str) -> bool {

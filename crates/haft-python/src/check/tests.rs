@@ -49,22 +49,29 @@ fn function(parameters: &[&str]) -> Function {
     }
 }
 
-fn checked(fields: Value, parameters: &[&str]) -> Checked {
+fn source() -> SourceFile {
     let bytes = Vec::new();
-    let source = SourceFile {
+    SourceFile {
         name: "weather.py".to_owned(),
         path: "/tools/weather.py".into(),
         module: "weather".to_owned(),
         sha256: sha256_hex(&bytes),
         bytes,
-    };
+    }
+}
+
+fn checked(fields: Value, parameters: &[&str]) -> Checked {
     let reading = Reading {
         metadata: Some(metadata(fields)),
         metadata_line: Some(1),
         function: Some(function(parameters)),
         ..Reading::default()
     };
-    check(&ToolDirectory::new("/tools"), vec![(source, reading)], &[ToolId::parse("read").unwrap()])
+    check(
+        &ToolDirectory::new("/tools"),
+        vec![(source(), reading)],
+        &[ToolId::parse("read").unwrap()],
+    )
 }
 
 /// Checks a tool whose function takes `city`.
@@ -219,10 +226,12 @@ fn parameters_are_a_schema_of_an_object() {
     check_fields(
         json!({"parameters": {"properties": {}}}),
         expect![[r#"
-        weather.py:1: error: parameters has no type, expected "object" [schema]
-          mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
-        0 tools, 1 error, 0 warnings
-    "#]],
+            weather.py:1: error: parameters has no type, expected "object" [schema]
+              mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
+            weather.py:20: error: city_weather cannot be called without city, which the schema does not know [not_in_schema]
+              mend: add "city" to properties and required, or give it a default
+            0 tools, 2 errors, 0 warnings
+        "#]],
     );
     check_fields(
         json!({"parameters": {"type": "array"}}),
@@ -506,7 +515,7 @@ fn requirements_are_those_that_a_process_can_be_held_to() {
         Nothing"#]]
     .assert_eq(&permissions(json!({"net": {"hosts": ["*", "::1"]}, "capabilities": ["mail"]})));
     expect![[r#"
-        weather.py:1: error: requires cannot be understood: unknown field `files`, expected one of `fs`, `net`, `shell`, `capabilities` [requires]
+        weather.py:1: error: requires has no part "files", expected fs, net, shell, capabilities [requires]
           mend: write {"fs": {"write": ["out/**"]}, "net": {"hosts": ["api.example.com"]}}, each part if it is needed
         0 tools, 1 error, 0 warnings
     "#]].assert_eq(&permissions(json!({"files": []})));
@@ -516,11 +525,11 @@ fn requirements_are_those_that_a_process_can_be_held_to() {
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         weather.py:1: error: a process cannot be held to writing "out/*": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        weather.py:1: error: a process cannot be held to writing "/out/**": only whole directories can be confined [requires]
+        weather.py:1: error: "/out/**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        weather.py:1: error: a process cannot be held to writing "{user-data}/**": only whole directories can be confined [requires]
+        weather.py:1: error: "{user-data}/**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        weather.py:1: error: a process cannot be held to writing "a/../**": only whole directories can be confined [requires]
+        weather.py:1: error: "a/../**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         weather.py:1: error: a process cannot be held to writing "{workspace}": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
@@ -528,4 +537,221 @@ fn requirements_are_those_that_a_process_can_be_held_to() {
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         0 tools, 7 errors, 0 warnings
     "#]].assert_eq(&permissions(json!({"fs": {"write": patterns}})));
+}
+
+#[test]
+fn every_mistake_in_what_is_required_is_reported_at_once() {
+    check_fields(
+        json!({"requires": {
+            "fs": {"read": "data", "write": ["/etc/**", 5], "delete": []},
+            "net": {"hosts": ["https://a.example"], "ports": [1]},
+            "capabilities": "mail",
+            "shell": [{"args": 1}],
+            "disk": true,
+        }}),
+        expect![[r#"
+            weather.py:1: error: requires.capabilities is "mail", expected a list of texts [requires]
+              mend: put square brackets around it, and quotation marks around each text in it
+            weather.py:1: error: requires has no part "disk", expected fs, net, shell, capabilities [requires]
+              mend: write {"fs": {"write": ["out/**"]}, "net": {"hosts": ["api.example.com"]}}, each part if it is needed
+            weather.py:1: error: requires.fs has no part "delete", expected read, write [requires]
+              mend: write {"fs": {"write": ["out/**"]}, "net": {"hosts": ["api.example.com"]}}, each part if it is needed
+            weather.py:1: error: requires.fs.read is "data", expected a list of texts [requires]
+              mend: put square brackets around it, and quotation marks around each text in it
+            weather.py:1: error: "/etc/**" is outside the workspace, where tools change nothing [requires]
+              mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
+            weather.py:1: error: requires.fs.write holds 5, expected texts alone [requires]
+              mend: write it as a text in quotation marks, or take it out
+            weather.py:1: error: "https://a.example" is no host [requires]
+              mend: name the host alone, such as "api.example.com" or "*.example.com", without scheme, port and path
+            weather.py:1: error: requires.net has no part "ports", expected hosts [requires]
+              mend: write {"fs": {"write": ["out/**"]}, "net": {"hosts": ["api.example.com"]}}, each part if it is needed
+            weather.py:1: error: shell cannot be understood: invalid type: integer `1`, expected a sequence [requires]
+              mend: leave it out: what a Python tool starts is confined with it
+            0 tools, 9 errors, 0 warnings
+        "#]],
+    );
+    check_fields(
+        json!({"requires": ["fs"]}),
+        expect![[r#"
+        weather.py:1: error: requires is a list of 1, expected a dictionary [requires]
+          mend: write {"fs": {"write": ["out/**"]}, "net": {"hosts": ["api.example.com"]}}, each part if it is needed
+        0 tools, 1 error, 0 warnings
+    "#]],
+    );
+}
+
+#[test]
+fn a_schema_without_a_type_hides_neither_its_parameters_nor_a_missing_function() {
+    let parameters = json!({"properties": {"city": {}, "class": {"type": "str"}}});
+    check_fields(
+        json!({ "parameters": parameters }),
+        expect![[r#"
+        weather.py:1: error: parameters has no type, expected "object" [schema]
+          mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
+        weather.py:1: error: the parameter "city" has no type [untyped]
+          mend: add "type": one of string, number, integer, boolean, object, array, or a list of them
+        weather.py:1: error: the parameter "class" has the type "str", which JSON Schema does not know [untyped]
+          mend: write "type": "string"
+        weather.py:1: error: city_weather takes no parameter class [not_in_function]
+          mend: add class to the function, or take it out of the properties
+        weather.py:1: error: the parameter "class" cannot be the name of an argument in Python [not_in_function]
+          mend: use letters, digits and underscores, and no word of the language
+        weather.py:20: error: city_weather cannot be called without city, which the schema lets callers leave out [not_in_schema]
+          mend: add "city" to required, or give it a default
+        0 tools, 6 errors, 0 warnings
+    "#]],
+    );
+    let fields = json!({"parameters": {}});
+    let reading = Reading {
+        metadata: Some(metadata(fields)),
+        metadata_line: Some(1),
+        functions: vec!["run_city_weather".to_owned()],
+        ..Reading::default()
+    };
+    let checked = check(&ToolDirectory::new("/tools"), vec![(source(), reading)], &[]);
+    expect![[r#"
+        weather.py:1: error: the file has no function city_weather [function_missing]
+          mend: write "function": "run_city_weather", or rename that function to city_weather
+        weather.py:1: error: parameters is empty, so nothing says what the tool takes [schema]
+          mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
+        0 tools, 2 errors, 0 warnings
+    "#]].assert_eq(&checked.report());
+}
+
+/// Checks a tool of this name whose parameters are these, each of a type.
+fn check_names(name: &str, parameters: &[(&str, &str)], expect: Expect) {
+    let properties: Map<String, Value> = parameters
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })))
+        .collect();
+    let fields = json!({
+        "name": name, "function": name,
+        "parameters": {"type": "object", "properties": properties},
+    });
+    let taken: Vec<String> = parameters.iter().map(|(name, _)| format!("{name}=")).collect();
+    let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
+    expect.assert_eq(&checked(fields, &taken).report());
+}
+
+#[test]
+fn tools_and_functions_are_named_after_what_they_do() {
+    check_names(
+        "run",
+        &[],
+        expect![[r#"
+        weather.py:1: error: the function's name "run" does not say what it does [function_vague]
+          mend: name it after its single purpose, such as run_finance_price, there and in METADATA
+        weather.py:1: error: the tool's name "run" does not say what it does [name_vague]
+          mend: name it after its single purpose, such as finance_price
+        0 tools, 2 errors, 0 warnings
+    "#]],
+    );
+    check_names(
+        "do_everything",
+        &[],
+        expect![[r#"
+        weather.py:1: error: the function's name "do_everything" does not say what it does [function_vague]
+          mend: name it after its single purpose, such as run_finance_price, there and in METADATA
+        weather.py:1: error: the tool's name "do_everything" does not say what it does [name_vague]
+          mend: name it after its single purpose, such as finance_price
+        0 tools, 2 errors, 0 warnings
+    "#]],
+    );
+    check_names(
+        "run_all_the_things",
+        &[],
+        expect![[r#"
+        weather.py:1: error: the function's name "run_all_the_things" does not say what it does [function_vague]
+          mend: name it after its single purpose, such as run_finance_price, there and in METADATA
+        weather.py:1: error: the tool's name "run_all_the_things" does not say what it does [name_vague]
+          mend: name it after its single purpose, such as finance_price
+        0 tools, 2 errors, 0 warnings
+    "#]],
+    );
+    check_names(
+        "fx",
+        &[],
+        expect![[r#"
+        weather.py:1: warning: the tool's name "fx" is an abbreviation that nobody can guess [name_vague]
+          mend: name it after its single purpose, such as finance_price
+        1 tool, 0 errors, 1 warning
+    "#]],
+    );
+}
+
+#[test]
+fn parameters_are_named_after_what_they_hold() {
+    check_names(
+        "run_finance_price",
+        &[("id", "string"), ("x", "number")],
+        expect![[r#"
+        1 tool, 0 errors, 0 warnings
+    "#]],
+    );
+    check_names(
+        "finance_price",
+        &[("s", "string"), ("dt", "string")],
+        expect![[r#"
+        weather.py:1: warning: the parameter "dt" does not say what it is: a model guesses what to put into it [parameter_vague]
+          mend: spell it out, there and in the function, such as "symbol" for "s"
+        weather.py:1: warning: the parameter "s" does not say what it is: a model guesses what to put into it [parameter_vague]
+          mend: spell it out, there and in the function, such as "symbol" for "s"
+        1 tool, 0 errors, 2 warnings
+    "#]],
+    );
+}
+
+#[test]
+fn no_parameter_is_a_payload_of_any_form() {
+    check_names(
+        "finance_price",
+        &[("data", "object")],
+        expect![[r#"
+        weather.py:1: error: the only parameter, "data", is an object of any form: nothing tells a model what to put into it, and nothing checks what it did [free_form]
+          mend: make each thing in it a parameter of its own with a type, or list its properties
+        0 tools, 1 error, 0 warnings
+    "#]],
+    );
+    check_names(
+        "finance_price",
+        &[("data", "object"), ("symbol", "string")],
+        expect![[r#"
+        weather.py:1: warning: the parameter "data" is an object of any form: nothing checks what a model puts into it [free_form]
+          mend: list its properties, or give additionalProperties a type
+        1 tool, 0 errors, 1 warning
+    "#]],
+    );
+    check_names(
+        "finance_price",
+        &[("payload", "string")],
+        expect![[r#"
+        weather.py:1: error: the only parameter, "payload", is a text of any form under a name that says nothing: nothing tells a model what to put into it, and nothing checks what it did [free_form]
+          mend: name it after what it holds, or make each thing in it a parameter of its own with a type
+        0 tools, 1 error, 0 warnings
+    "#]],
+    );
+    check_names(
+        "finance_price",
+        &[("payload", "string"), ("symbol", "string")],
+        expect![[r#"
+        1 tool, 0 errors, 0 warnings
+    "#]],
+    );
+    check_names(
+        "finance_price",
+        &[("prompt", "string")],
+        expect![[r#"
+        weather.py:1: warning: the only parameter, "prompt", is prose, which the tool has to make sense of [free_form]
+          mend: make each thing that the tool needs to know a parameter of its own with a type, where that is possible
+        1 tool, 0 errors, 1 warning
+    "#]],
+    );
+    check_names(
+        "finance_price",
+        &[("query", "string")],
+        expect![[r#"
+        1 tool, 0 errors, 0 warnings
+    "#]],
+    );
 }

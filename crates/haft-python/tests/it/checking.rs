@@ -55,14 +55,16 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: add "type": one of string, number, integer, boolean, object, array, or a list of them
         misfit.py:19: error: required names "town", which is no parameter [required]
           mend: add "town" to the properties, or take it out of required
-        misfit.py:22: error: "/etc/**" is outside the workspace, which tools do not read [requires]
-          mend: add the directory to the roots, or to what the directory of tools may read
+        misfit.py:22: error: "/etc/**" is outside the workspace, and METADATA grants nothing there: what every program of the machine reads, such as most of /etc, a tool reads without asking [requires]
+          mend: leave it out; for a directory of your own add it to roots in haft.toml, or to readable of the [[python]] entry
         misfit.py:22: warning: reading cannot be limited to "data/**": the tool's process sees all of the workspace [requires]
           mend: leave it out, which grants reading the workspace
         misfit.py:22: error: a process cannot be held to writing "out/*.txt": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        misfit.py:22: error: a process cannot be held to writing "../up/**": only whole directories can be confined [requires]
+        misfit.py:22: error: "../up/**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
+        misfit.py:23: error: "https://example.com/x" is no host [requires]
+          mend: name the host alone, such as "api.example.com" or "*.example.com", without scheme, port and path
         misfit.py:24: warning: shell means nothing for a Python tool: what it starts is confined with it [requires]
           mend: leave it out
         mismatch.py:5: warning: a repeat of this tool's effect cannot be told from a new call, because it does not take its key [no_key]
@@ -89,7 +91,7 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: write def Searcher(...) at the top level of this file
         schema.py:7: error: parameters is no valid JSON Schema: "three" is not of type "integer" [schema]
           mend: mend what the message names; references to files and hosts are not followed
-        2 tools, 28 errors, 10 warnings
+        2 tools, 29 errors, 10 warnings
     "#]].assert_eq(&checked.report());
 }
 
