@@ -52,6 +52,11 @@ impl Settings {
     pub fn check(&self) -> Result<&'static str, ModelError> {
         connection::check(self)
     }
+
+    /// Returns the environment variable that the key is looked up in, if one is sent at all. It is not looked up.
+    pub fn key_variable(&self) -> Result<Option<String>, ModelError> {
+        connection::key_variable(self)
+    }
 }
 
 /// What an answer may take.

@@ -45,6 +45,11 @@ pub(super) fn check(settings: &Settings) -> Result<&'static str, ModelError> {
     place(settings).map(|place| place.name.provider()).map_err(ModelError::Settings)
 }
 
+/// Returns the name of the variable that holds the key of the settings' model, if there is one.
+pub(super) fn key_variable(settings: &Settings) -> Result<Option<String>, ModelError> {
+    place(settings).map(|place| place.variable.map(str::to_owned)).map_err(ModelError::Settings)
+}
+
 /// Who is asked, where, and which environment variable holds the key.
 struct Place<'a> {
     name: ModelName,

@@ -53,6 +53,11 @@ impl Reply {
         Self::events(&data.iter().map(|data| ("", *data)).collect::<Vec<_>>())
     }
 
+    /// Returns all that is sent.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn stalling(mut self) -> Self {
         self.ending = Ending::Stall;
         self
