@@ -100,6 +100,9 @@ pub struct Metadata {
     /// Why the call was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
+    /// How long the call was allowed to take, in milliseconds, where it was stopped because that time was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
     /// Whether the call was refused because of what earlier calls did, and counts as not made: it keeps its key, and is the
     /// same call when it comes again.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -2,6 +2,7 @@
 //! for their contracts and nothing is called. Whether a call will be allowed is not decided here.
 
 mod graph;
+mod ids;
 mod inputs;
 mod node;
 
@@ -11,11 +12,12 @@ use haft_contract::ToolId;
 
 use crate::checked::{CheckedNode, CheckedPlan, Input};
 use crate::limits::PLAN_NODES_MAX;
-use crate::parse::read_text;
+use crate::parse::{StandIns, read_text};
 use crate::plan::{NodeId, Plan};
-use crate::problem::{Code, Problem, Problems, shortened};
+use crate::problem::{Code, Problem, Problems, listed, shortened};
 use crate::tools::{KnownTool, Tools};
 
+use ids::{Ids, Meant, Numbering};
 pub(crate) use inputs::check_input_references;
 
 /// Checks a plan, or returns everything that is wrong with it.
@@ -25,7 +27,9 @@ pub fn check(
     input: Input<'_>,
 ) -> Result<CheckedPlan, Vec<Problem>> {
     let mut problems = Problems::default();
-    let checked = check_whole(plan, &mut Check::new(plan, tools, input, &mut problems));
+    let stand_ins = StandIns::default();
+    let ids = Ids::of(plan, &stand_ins);
+    let checked = check_whole(plan, &mut Check::new(tools, input, ids, &mut problems), &stand_ins);
     finish(plan.clone(), checked, problems)
 }
 
@@ -39,7 +43,9 @@ pub fn check_text(
     let Some(plan) = draft.plan else { return Err(draft.problems.into_list()) };
     let mut problems = draft.problems;
     let mut later = Problems::default();
-    let checked = check_whole(&plan, &mut Check::new(&plan, tools, input, &mut later));
+    let ids = Ids::of(&plan, &draft.stand_ins);
+    let mut check = Check::new(tools, input, ids, &mut later);
+    let checked = check_whole(&plan, &mut check, &draft.stand_ins);
     problems.add_others(later);
     finish(plan, checked, problems)
 }
@@ -65,25 +71,26 @@ struct Check<'a> {
     tools: CalledTools<'a>,
     input: Input<'a>,
     ids: Ids,
-    /// Dependencies that are part of a circle, which is reported as such.
-    circular: HashSet<(NodeId, NodeId)>,
+    /// Dependencies that are part of a circle, which is reported as such, by the places of their nodes.
+    circular: HashSet<(usize, usize)>,
+    /// The place of the node that is checked.
+    place: usize,
     problems: &'a mut Problems,
 }
 
 impl<'a> Check<'a> {
-    fn new(
-        plan: &Plan,
-        tools: &'a dyn Tools,
-        input: Input<'a>,
-        problems: &'a mut Problems,
-    ) -> Self {
-        let ids = Ids::of(plan);
+    fn new(tools: &'a dyn Tools, input: Input<'a>, ids: Ids, problems: &'a mut Problems) -> Self {
         let tools = CalledTools { tools, found: HashMap::new() };
-        Self { tools, input, ids, circular: HashSet::new(), problems }
+        Self { tools, input, ids, circular: HashSet::new(), place: 0, problems }
+    }
+
+    fn turn_to(&mut self, place: usize) {
+        self.place = place;
+        self.problems.turn_to(Some(place));
     }
 }
 
-fn check_whole(plan: &Plan, check: &mut Check<'_>) -> Meaning {
+fn check_whole(plan: &Plan, check: &mut Check<'_>, stand_ins: &StandIns) -> Meaning {
     let count = plan.nodes.len();
     if count == 0 {
         check.problems.of_plan("nodes", Code::NoNodes, "a plan has at least one node: add one");
@@ -93,10 +100,17 @@ fn check_whole(plan: &Plan, check: &mut Check<'_>) -> Meaning {
         check.problems.of_plan("nodes", Code::TooLarge, message);
         return Meaning::default();
     }
-    check_ids(plan, check);
+    check_ids(plan, check, stand_ins);
     graph::check_cycles(plan, check);
-    let nodes = plan.nodes.iter().filter_map(|node| node::check_node(node, check)).collect();
-    if count > 0 && !check.ids.contains(plan.final_output_node) {
+    let mut nodes = Vec::with_capacity(count);
+    for (place, node) in plan.nodes.iter().enumerate() {
+        if !stand_ins.nodes.contains(&place) {
+            check.turn_to(place);
+            nodes.extend(node::check_node(node, check));
+        }
+    }
+    check.problems.turn_to(None);
+    if count > 0 && check.ids.meant(plan.final_output_node) == Meant::Nobody {
         let (found, ids) = (plan.final_output_node, check.ids.describe());
         let message = format!("there is no node {found}: the plan has {ids}");
         check.problems.of_plan("final_output_node", Code::UnknownFinalNode, message);
@@ -120,15 +134,8 @@ fn check_allow(plan: &Plan, check: &mut Check<'_>) -> Vec<ToolId> {
 }
 
 /// Every id must be the place of its node, so that ids are places from here on.
-fn check_ids(plan: &Plan, check: &mut Check<'_>) {
-    if check.ids.in_order {
-        return;
-    }
-    let first = plan.nodes.first().map_or(0, |node| node.id.number());
-    let is_shifted = |(place, node): (usize, &crate::plan::Node)| {
-        node.id.number().checked_sub(first) == Some(NodeId::at(place).number())
-    };
-    if plan.nodes.iter().enumerate().all(is_shifted) {
+fn check_ids(plan: &Plan, check: &mut Check<'_>, stand_ins: &StandIns) {
+    if let Numbering::Shifted(first) = check.ids.numbering {
         let message = format!(
             "ids begin with {first}, expected 0: count all ids from 0, and change depends_on, references and \
              final_output_node with them"
@@ -138,6 +145,9 @@ fn check_ids(plan: &Plan, check: &mut Check<'_>) {
     }
     let mut seen = HashMap::new();
     for (place, node) in plan.nodes.iter().enumerate() {
+        if stand_ins.ids.contains(&place) {
+            continue;
+        }
         let field = format!("nodes[{place}].id");
         let found = node.id;
         if let Some(first) = seen.get(&found) {
@@ -152,35 +162,6 @@ fn check_ids(plan: &Plan, check: &mut Check<'_>) {
             check.problems.of_plan(&field, Code::BadId, message);
         }
         seen.entry(found).or_insert(place);
-    }
-}
-
-/// The ids that a plan has, in order or not.
-struct Ids {
-    count: usize,
-    in_order: bool,
-    /// Filled only where the ids are not in order.
-    written: HashSet<NodeId>,
-}
-
-impl Ids {
-    fn of(plan: &Plan) -> Self {
-        let in_order =
-            plan.nodes.iter().enumerate().all(|(place, node)| node.id == NodeId::at(place));
-        let written =
-            if in_order { HashSet::new() } else { plan.nodes.iter().map(|node| node.id).collect() };
-        Self { count: plan.nodes.len(), in_order, written }
-    }
-
-    fn contains(&self, id: NodeId) -> bool {
-        if self.in_order { id.index() < self.count } else { self.written.contains(&id) }
-    }
-
-    fn describe(&self) -> String {
-        match self.count {
-            1 => "one node".to_owned(),
-            count => format!("{count} nodes"),
-        }
     }
 }
 
@@ -199,7 +180,7 @@ impl<'a> CalledTools<'a> {
         let found = self.tools.find(name).ok_or_else(|| {
             let near = self.tools.near_matches(name);
             let hint = if near.is_empty() {
-                "use one of the tools that are there".to_owned()
+                format!("use one of {}", listed(self.tools.names().into_iter()))
             } else {
                 format!("did you mean {}?", near.join(" or "))
             };

@@ -29,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::checked::{CheckedNode, CheckedPlan};
 use crate::plan::{NodeId, Plan};
-use crate::schedule::{Command, Ended, Happening, Schedule};
+use crate::reference::Source;
+use crate::schedule::{Command, Ended, Happening, Hindrance, Schedule};
 use crate::trace::{NodeStatus, NodeTiming, Timings, Trace, TracedNode, shown_inputs};
 use attempt::{Answered, Attempt, How};
 use danger::Permits;
@@ -39,7 +40,7 @@ use reports::Reports;
 
 pub use crate::schedule::{Backoff, Bounds, Ending, ToolBounds};
 pub use error::DriveError;
-pub use event::{Event, EventSink};
+pub use event::{Event, EventSink, WaitsFor};
 pub use kept::{PLAN_TOOL, plan_tool, recorded, users_of_answer};
 pub use options::{Allow, Asking, Options, Start};
 
@@ -239,9 +240,26 @@ impl<'p> Driver<'p> {
                         stop.cancel();
                     }
                 }
+                Command::Wait { node, hindrance } => self.waits(node, hindrance, now_ms),
                 Command::Done(ending) => self.ending = Some(ending),
             }
         }
+    }
+
+    fn waits(&mut self, id: NodeId, hindrance: Hindrance, now_ms: u64) {
+        let resources = self.plan.node(id).map_or(&[][..], CheckedNode::resources);
+        let waits_for = match hindrance {
+            Hindrance::Resource { place, user } => WaitsFor::Resource {
+                resource: resources.get(place).cloned().unwrap_or_default(),
+                used_by: user,
+            },
+            Hindrance::AtOnce(most) => WaitsFor::Concurrency { at_once: most.get() },
+            Hindrance::PerMinute { most, opens_at_ms } => WaitsFor::Rate {
+                per_minute: most.get(),
+                wait_ms: opens_at_ms.saturating_sub(now_ms),
+            },
+        };
+        self.report(Event::NodeWaiting { node: id, waits_for });
     }
 
     fn in_ms(&mut self, delay_ms: u64, happening: Happening) {
@@ -261,7 +279,14 @@ impl<'p> Driver<'p> {
         let outputs = |id: NodeId| nodes.get(id.index())?.output.as_ref();
         match node.resolve(&outputs, self.options.input.as_ref()) {
             Ok(inputs) => self.call(node, attempt, inputs),
-            Err(err) => self.conclude(id, Outcome::of_reference(&err)),
+            Err(err) => {
+                let is_cut = match err.reference.source {
+                    Source::Step(id) => nodes.get(id.index()).is_some_and(|node| node.truncated),
+                    Source::Input => false,
+                };
+                let outcome = Outcome::of_reference(&err, is_cut);
+                self.conclude(id, outcome);
+            }
         }
     }
 

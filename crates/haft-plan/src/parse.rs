@@ -2,17 +2,21 @@
 //! [`check`](crate::check)'s. A field of the wrong form is reported and something harmless stands in for it, so that
 //! what is wrong elsewhere is found in the same pass.
 
+mod json;
+
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use haft::{plain_name, shown_value};
 use serde_json::{Map, Value};
 
 use crate::limits::{
-    FOUND_CHARS_MAX, NODE_TIMEOUT_S_DEFAULT, NODE_TIMEOUT_S_MAX, PLAN_BYTES_MAX, RETRIES_MAX,
+    NODE_TIMEOUT_S_DEFAULT, NODE_TIMEOUT_S_MAX, PLAN_BYTES_MAX, PLAN_NODES_MAX, RETRIES_MAX,
 };
 use crate::plan::{Node, NodeId, OnFail, Plan};
 use crate::problem::{Code, Problem, Problems, shortened};
 use crate::reference::index_of;
+use json::{Json, read_json};
 
 const PLAN_FIELDS: &[&str] = &["nodes", "final_output_node", "allow"];
 const NODE_FIELDS: &[&str] =
@@ -92,6 +96,16 @@ pub(crate) struct Draft {
     /// Absent when the text is not an object at all.
     pub(crate) plan: Option<Plan>,
     pub(crate) problems: Problems,
+    pub(crate) stand_ins: StandIns,
+}
+
+/// The places of nodes that could not be read, which are reported and stand in for what was meant.
+#[derive(Debug, Default)]
+pub(crate) struct StandIns {
+    /// Those of which nothing could be read.
+    pub(crate) nodes: HashSet<usize>,
+    /// Those of which no id could be read, all of `nodes` among them.
+    pub(crate) ids: HashSet<usize>,
 }
 
 impl Draft {
@@ -109,7 +123,7 @@ pub(crate) fn read_text(text: &str) -> Draft {
     let failed = |code, message: String| {
         let mut problems = Problems::default();
         problems.of_plan("", code, message);
-        Draft { plan: None, problems }
+        Draft { problems, ..Draft::default() }
     };
     if text.len() > PLAN_BYTES_MAX {
         let bytes = text.len();
@@ -118,9 +132,28 @@ pub(crate) fn read_text(text: &str) -> Draft {
             format!("a plan is at most {PLAN_BYTES_MAX} bytes, this one is {bytes}"),
         );
     }
-    match serde_json::from_str(text) {
-        Ok(value) => read(value),
-        Err(err) => failed(Code::BadJson, describe_bad_json(text, &err)),
+    match read_json(text) {
+        Ok(Json { value, duplicates }) => {
+            let mut draft = read(value);
+            duplicates.iter().for_each(|way| report_duplicate(way, &mut draft));
+            draft
+        }
+        Err(message) => failed(Code::BadJson, message),
+    }
+}
+
+/// Reports a field that stands twice, of the node that it belongs to.
+fn report_duplicate(way: &str, draft: &mut Draft) {
+    let within = way.strip_prefix("nodes[").and_then(|rest| rest.split_once("]."));
+    let node = within.and_then(|(place, field)| {
+        let node = draft.plan.as_ref()?.nodes.get(place.parse::<usize>().ok()?)?;
+        Some((node.id, field))
+    });
+    let message =
+        "it stands twice in the same object: only one of them can be meant, so leave the other out";
+    match node {
+        Some((id, field)) => draft.problems.of_node(id, field, Code::DuplicateField, message),
+        None => draft.problems.of_plan(way, Code::DuplicateField, message),
     }
 }
 
@@ -133,7 +166,7 @@ pub(crate) fn read(value: Value) -> Draft {
             shown_value(&value)
         );
         problems.of_plan("", Code::WrongType, message);
-        return Draft { plan: None, problems };
+        return Draft { problems, ..Draft::default() };
     };
     let mut reader = Fields { node: None, fields, handled: Vec::new(), problems: &mut problems };
     let final_output_node = reader.required_id("final_output_node").unwrap_or(NodeId::new(0));
@@ -142,22 +175,39 @@ pub(crate) fn read(value: Value) -> Draft {
     reader.report_misspelt(PLAN_FIELDS);
     reader.report_unsupported(OF_NODES);
     let extras = reader.fields;
-    let nodes =
-        values.into_iter().enumerate().map(|(place, value)| read_node(place, value, &mut problems));
-    let plan = Plan { nodes: nodes.collect(), final_output_node, allow, extras };
-    Draft { plan: Some(plan), problems }
+    let mut stand_ins = StandIns::default();
+    let nodes = values
+        .into_iter()
+        .enumerate()
+        .map(|(place, value)| read_node(place, value, &mut problems, &mut stand_ins))
+        .collect();
+    problems.turn_to(None);
+    let plan = Plan { nodes, final_output_node, allow, extras };
+    Draft { plan: Some(plan), problems, stand_ins }
 }
 
-fn read_node(place: usize, value: Value, problems: &mut Problems) -> Node {
+fn read_node(
+    place: usize,
+    value: Value,
+    problems: &mut Problems,
+    stand_ins: &mut StandIns,
+) -> Node {
     let id = NodeId::at(place);
     let Value::Object(fields) = value else {
         let message = format!("expected an object, found {}", shown_value(&value));
+        problems.turn_to(None);
         problems.of_plan(&format!("nodes[{place}]"), Code::WrongType, message);
+        stand_ins.nodes.insert(place);
+        stand_ins.ids.insert(place);
         return Node::new(id, String::new(), Value::Null);
     };
+    problems.turn_to(Some(place));
     let node = fields.get("id").and_then(id_of).unwrap_or(id);
     let mut reader = Fields { node: Some(node), fields, handled: Vec::new(), problems };
-    let id = reader.required_id("id").unwrap_or(id);
+    let id = reader.required_id("id").unwrap_or_else(|| {
+        stand_ins.ids.insert(place);
+        id
+    });
     let tool = reader.tool();
     let function = reader.text("function");
     let inputs = reader.inputs();
@@ -200,6 +250,7 @@ impl Fields<'_> {
     }
 
     fn report(&mut self, field: &str, code: Code, message: String) {
+        self.problems.unread(field);
         let (node, field) = (self.node, field.to_owned());
         self.problems.push(Problem { node, field, code, message });
     }
@@ -235,9 +286,23 @@ impl Fields<'_> {
         };
         let id = id_of(&value);
         if id.is_none() {
-            self.wrong(field, "the number of a node, as 0", &value);
+            self.wrong_id(field, &value);
         }
         id
+    }
+
+    fn wrong_id(&mut self, field: &str, value: &Value) {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0);
+        let message = match number {
+            Some(number) if number < 0.0 => "ids count from 0".to_owned(),
+            Some(_) => {
+                let last = PLAN_NODES_MAX - 1;
+                format!("a plan has at most {PLAN_NODES_MAX} nodes, so ids go from 0 to {last}")
+            }
+            None => return self.wrong(field, "the number of a node, as 0", value),
+        };
+        let message = format!("{message}, found {}", shown_value(value));
+        self.report(field, Code::OutOfRange, message);
     }
 
     fn tool(&mut self) -> String {
@@ -299,15 +364,22 @@ impl Fields<'_> {
     }
 
     fn ids(&mut self, field: &'static str) -> Vec<NodeId> {
-        let values = self.list(field, "a list of ids of nodes, as [0, 1]");
+        let Some(value) = self.take(field) else {
+            // What is meant to be the field is reported, and what it says is not known.
+            let is_misspelt = self.fields.keys().any(|name| meant(name, &[field]).is_some());
+            return if is_misspelt { vec![NodeId::UNREAD] } else { Vec::new() };
+        };
+        let Value::Array(values) = value else {
+            self.wrong(field, "a list of ids of nodes, as [0, 1]", &value);
+            return vec![NodeId::UNREAD];
+        };
         let mut ids = Vec::with_capacity(values.len());
         for (place, value) in values.iter().enumerate() {
-            match id_of(value) {
-                Some(id) => ids.push(id),
-                None => {
-                    self.wrong(&format!("{field}[{place}]"), "the number of a node, as 0", value)
-                }
+            let id = id_of(value);
+            if id.is_none() {
+                self.wrong_id(&format!("{field}[{place}]"), value);
             }
+            ids.push(id.unwrap_or(NodeId::UNREAD));
         }
         ids
     }
@@ -318,7 +390,10 @@ impl Fields<'_> {
         for (place, value) in values.into_iter().enumerate() {
             match value {
                 Value::String(text) => texts.push(text),
-                value => self.wrong(&format!("{field}[{place}]"), "text", &value),
+                value => {
+                    self.wrong(&format!("{field}[{place}]"), "text", &value);
+                    texts.push(String::new());
+                }
             }
         }
         texts
@@ -326,18 +401,16 @@ impl Fields<'_> {
 
     fn number(&mut self, field: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.take(field)?;
-        let number = value.as_f64().filter(|number| number.fract() == 0.0);
-        let Some(number) = number else {
+        let Some(number) = value.as_f64().filter(|number| number.fract() == 0.0) else {
             let expected = format!("a whole number from {} to {}", range.start(), range.end());
             self.wrong(field, &expected, &value);
             return None;
         };
-        // The ranges are small, and in them a float that is whole writes itself as the integer it is.
-        let whole = format!("{number:.0}").parse().ok().filter(|whole| range.contains(whole));
-        if whole.is_none() {
+        let number = whole(number).filter(|whole| range.contains(whole));
+        if number.is_none() {
             self.report(field, Code::OutOfRange, out_of_range(&range, &shown_value(&value)));
         }
-        whole
+        number
     }
 
     fn on_fail(&mut self) -> OnFail {
@@ -364,6 +437,7 @@ impl Fields<'_> {
         for (name, field) in misspelt {
             let message = format!("there is no such field: write it as {field}, or leave it out");
             self.report(&name, Code::MisspeltField, message);
+            self.problems.unread(field);
         }
     }
 
@@ -404,40 +478,29 @@ fn meant(name: &str, known: &[&'static str]) -> Option<&'static str> {
     alias.filter(|field| known.contains(field)).or_else(|| known.iter().find(is_near).copied())
 }
 
-/// Reads an id: a number, also where it is written as text.
+/// Reads an id: a whole number, also where it is written as `2.0` or as text.
 fn id_of(value: &Value) -> Option<NodeId> {
     let number = match value {
-        Value::Number(number) => number.as_u64()?,
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => number,
+            None => whole(number.as_f64()?)?,
+        },
         Value::String(text) => u64::try_from(index_of(text)?).ok()?,
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
-    u32::try_from(number).ok().map(NodeId::new)
+    let place = usize::try_from(number).ok().filter(|place| *place < PLAN_NODES_MAX)?;
+    Some(NodeId::at(place))
+}
+
+/// Returns the integer that a float is, if it is a small one.
+fn whole(number: f64) -> Option<u64> {
+    // In the ranges that plans have, a float that is whole writes itself as the integer it is.
+    Some(number).filter(|number| number.fract() == 0.0).and_then(|n| format!("{n:.0}").parse().ok())
 }
 
 /// Says that a number is out of its range.
 pub(crate) fn out_of_range(range: &RangeInclusive<u64>, found: &str) -> String {
     format!("expected a whole number from {} to {}, found {found}", range.start(), range.end())
-}
-
-fn describe_bad_json(text: &str, err: &serde_json::Error) -> String {
-    let what = err.to_string();
-    let what = what.split(" at line ").next().unwrap_or_default().to_lowercase();
-    let line = text.lines().nth(err.line().saturating_sub(1)).unwrap_or_default();
-    let from = err.column().saturating_sub(FOUND_CHARS_MAX / 2);
-    let excerpt: String = line.chars().skip(from).collect();
-    let hint = match text.trim_start() {
-        "" => "; the text is empty",
-        start if start.contains("```") => {
-            "; the plan stands inside a Markdown fence: give the JSON alone, without ``` and without words around it"
-        }
-        start if !start.starts_with('{') => "; give the JSON alone, without words around it",
-        _ => "",
-    };
-    let (line, column) = (err.line(), err.column());
-    format!(
-        "not valid JSON, line {line}, column {column}, near {:?}: {what}{hint}",
-        shortened(&excerpt)
-    )
 }
 
 #[cfg(test)]

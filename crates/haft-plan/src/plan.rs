@@ -119,6 +119,9 @@ impl Node {
 }
 
 impl NodeId {
+    /// Stands in for an id that could not be read. No plan has so many nodes.
+    pub(crate) const UNREAD: Self = Self(u32::MAX);
+
     /// Returns the id of the node at place `number`.
     pub const fn new(number: u32) -> Self {
         Self(number)

@@ -1,6 +1,7 @@
 //! What is wrong with a plan, as data for programs and as text that a model can repair a plan by. Every problem is
 //! reported at once; only their number is bounded.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,8 @@ codes! {
     WrongType => "wrong_type",
     /// A field looks like another one, misspelt.
     MisspeltField => "misspelt_field",
+    /// A field stands twice in one object.
+    DuplicateField => "duplicate_field",
     /// A field that would change what happens, if there was one of that name.
     UnknownField => "unknown_field",
     /// There are no nodes.
@@ -135,17 +138,37 @@ impl fmt::Display for Problem {
 /// Problems as they are found: the first ones in full, the rest as a number.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
-    list: Vec<Problem>,
+    list: Vec<Found>,
     beyond: usize,
+    /// The place of the node that is looked at, which tells nodes apart whatever their ids are.
+    place: Option<usize>,
+    /// Fields in whose place something harmless stands, because they could not be read.
+    unread: HashSet<(Option<usize>, String)>,
+}
+
+#[derive(Debug)]
+struct Found {
+    place: Option<usize>,
+    problem: Problem,
 }
 
 impl Problems {
+    /// Turns to the node at a place, or to the plan as a whole.
+    pub(crate) fn turn_to(&mut self, place: Option<usize>) {
+        self.place = place;
+    }
+
     pub(crate) fn push(&mut self, problem: Problem) {
         if self.list.len() < PROBLEMS_MAX {
-            self.list.push(problem);
+            self.list.push(Found { place: self.place, problem });
         } else {
             self.beyond += 1;
         }
+    }
+
+    /// Notes that what stands in for a field, of the node or the plan that is looked at, is not what was written.
+    pub(crate) fn unread(&mut self, field: &str) {
+        self.unread.insert((self.place, field.to_owned()));
     }
 
     pub(crate) fn of_plan(&mut self, field: &str, code: Code, message: impl Into<String>) {
@@ -163,17 +186,23 @@ impl Problems {
         self.push(Problem { node: Some(node), field, code, message });
     }
 
-    /// Adds what a later look found, but for fields that an earlier look found something about: that would be said
-    /// of what stands in for the field and not of what was written.
+    /// Adds what a later look found, but for what it found about fields that could not be read: that would be said of what
+    /// stands in for them and not of what was written.
     pub(crate) fn add_others(&mut self, later: Self) {
-        let known: std::collections::HashSet<(Option<NodeId>, String)> =
-            self.list.iter().map(|problem| (problem.node, problem.first_name())).collect();
-        for problem in later.list {
-            if !known.contains(&(problem.node, problem.first_name())) {
+        for Found { place, problem } in later.list {
+            if !self.is_unread(place, &problem.field) {
+                self.turn_to(place);
                 self.push(problem);
             }
         }
         self.beyond += later.beyond;
+    }
+
+    /// Returns whether a field, or one that it is within, could not be read.
+    fn is_unread(&self, place: Option<usize>, field: &str) -> bool {
+        let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
+        let mut wholes = ends.chain([field.len()]).filter_map(|end| field.get(..end));
+        wholes.any(|whole| self.unread.contains(&(place, whole.to_owned())))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -181,18 +210,12 @@ impl Problems {
     }
 
     pub(crate) fn into_list(self) -> Vec<Problem> {
-        let mut list = self.list;
+        let mut list: Vec<Problem> = self.list.into_iter().map(|found| found.problem).collect();
         if self.beyond > 0 {
             let message = format!("{} more problems are not listed: mend these first", self.beyond);
             list.push(Problem { node: None, field: String::new(), code: Code::More, message });
         }
         list
-    }
-}
-
-impl Problem {
-    fn first_name(&self) -> String {
-        self.field.split(['.', '[']).next().unwrap_or_default().to_owned()
     }
 }
 

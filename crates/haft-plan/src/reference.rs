@@ -14,4 +14,4 @@ pub use path::{Path, Segment};
 pub use template::{Reference, ReferenceError, Source, Template, Unresolved};
 
 pub(crate) use template::{Malformed, TemplateError};
-pub(crate) use trail::named;
+pub(crate) use trail::{Trail, named};

@@ -24,7 +24,7 @@ use crate::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
 use crate::plan::{NodeId, OnFail};
 pub use backoff::Backoff;
 pub use exchange::Ending;
-pub(crate) use exchange::{Command, Ended, Happening};
+pub(crate) use exchange::{Command, Ended, Happening, Hindrance};
 use ready::Ready;
 pub use ready::ToolBounds;
 pub(crate) use state::{Cause, State};
@@ -53,6 +53,8 @@ struct Step {
     dependents: Vec<NodeId>,
     /// The nodes that use one of its resources next.
     followers: Vec<NodeId>,
+    /// The nodes that used its resources last, by the places of these in its list.
+    leaders: Vec<(usize, NodeId)>,
     attempts_max: u32,
     on_fail: OnFail,
     tool: usize,
@@ -117,16 +119,21 @@ impl Schedule {
                 bounds_of_tools.push(bounds.tools.get(id).copied().unwrap_or_default());
                 bounds_of_tools.len() - 1
             });
-            for resource in node.resources() {
+            let mut leaders = Vec::new();
+            for (nth, resource) in node.resources().iter().enumerate() {
                 let before = last_users.insert(resource, place);
-                if let Some(step) = before.and_then(|before| steps.get_mut(before)) {
+                if let Some(before) = before
+                    && let Some(step) = steps.get_mut(before)
+                {
                     step.followers.push(node.id());
+                    leaders.push((nth, NodeId::at(before)));
                 }
             }
             steps.push(Step {
                 depends_on: node.depends_on().to_vec(),
                 dependents: node.dependents().to_vec(),
                 followers: Vec::new(),
+                leaders,
                 attempts_max: node.attempts_max(),
                 on_fail: node.on_fail(),
                 tool,
@@ -191,6 +198,7 @@ impl Schedule {
         }
         if self.course == Course::Going {
             self.start_ready(now_ms);
+            self.tell_hindered(now_ms);
         }
         self.conclude();
         std::mem::take(&mut self.commands)
@@ -240,10 +248,38 @@ impl Schedule {
 
     /// Makes a node ready, unless it waits for something.
     fn unblock(&mut self, id: NodeId) {
-        let is_free = |node: &Progress| node.dependencies_left == 0 && node.users_left == 0;
-        if self.nodes.get(id.index()).is_some_and(is_free) && self.go(id, Cause::Unblocked) {
+        let Some(node) = self.nodes.get(id.index()) else { return };
+        if node.dependencies_left > 0 {
+            return;
+        }
+        if node.users_left > 0 {
+            if node.state == State::Waiting {
+                self.tell_leader(id);
+            }
+        } else if self.go(id, Cause::Unblocked) {
             self.line_up(id);
         }
+    }
+
+    /// Says which earlier user of a resource a node waits for.
+    fn tell_leader(&mut self, id: NodeId) {
+        let leaders = self.steps.get(id.index()).into_iter().flat_map(|step| &step.leaders);
+        let is_before =
+            |user: &NodeId| self.nodes.get(user.index()).is_some_and(|it| !it.is_passed);
+        let first = leaders.copied().find(|(_, user)| is_before(user));
+        if let Some((place, user)) = first {
+            let hindrance = Hindrance::Resource { place, user };
+            self.commands.push(Command::Wait { node: id, hindrance });
+        }
+    }
+
+    /// Says which nodes only bounds of tools keep from starting.
+    fn tell_hindered(&mut self, now_ms: u64) {
+        if self.running >= self.parallel || self.recalling > 0 {
+            return;
+        }
+        let hindered = self.ready.hindered(now_ms).into_iter();
+        self.commands.extend(hindered.map(|(node, hindrance)| Command::Wait { node, hindrance }));
     }
 
     /// Puts a ready node where it is taken from when its turn comes.

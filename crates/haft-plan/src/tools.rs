@@ -13,6 +13,9 @@ pub trait Tools {
 
     /// Returns the names most like `name`, best first.
     fn near_matches(&self, name: &str) -> Vec<&str>;
+
+    /// Returns the names of all tools, in their order.
+    fn names(&self) -> Vec<&str>;
 }
 
 /// A tool as a check sees it.
@@ -65,5 +68,9 @@ impl Tools for Catalogue {
 
     fn near_matches(&self, name: &str) -> Vec<&str> {
         near_matches(name, self.tools.keys().map(ToolId::as_str))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.tools.keys().map(ToolId::as_str).collect()
     }
 }

@@ -123,7 +123,10 @@ impl Trace {
     pub fn to_json(&self) -> Value {
         let mut trace = json!(self);
         if let Value::Object(fields) = &mut trace {
-            fields.insert("final_output".to_owned(), json!(self.final_output()));
+            let output = self.final_output();
+            // An output may be null, too.
+            fields.insert("has_output".to_owned(), json!(output.is_some()));
+            fields.insert("final_output".to_owned(), json!(output));
         }
         trace
     }

@@ -1,10 +1,9 @@
 //! The graph as a whole: circles in what was written, and who waits for whom in what is valid.
 
-use std::collections::HashMap;
-
 use super::Check;
+use super::ids::{Meant, Numbering};
 use crate::checked::CheckedNode;
-use crate::plan::{NodeId, Plan};
+use crate::plan::{Node, NodeId, Plan};
 use crate::problem::{Code, listed};
 
 /// Circles that are reported. One is enough to begin with; each is a path through the plan.
@@ -25,13 +24,14 @@ pub(super) fn add_dependents(nodes: &mut [CheckedNode]) {
 
 /// Reports nodes that wait for one another in a circle. Without a dependency on a later node there is none.
 pub(super) fn check_cycles(plan: &Plan, check: &mut Check<'_>) {
-    if plan.nodes.iter().all(|node| node.depends_on.iter().all(|id| *id <= node.id)) {
+    let looks_back = |node: &Node| node.depends_on.iter().all(|id| *id <= node.id);
+    if check.ids.numbering == Numbering::Places && plan.nodes.iter().all(looks_back) {
         return;
     }
-    let search = Search::of(plan);
-    for cycle in search.cycles() {
+    for cycle in cycles(&edges(plan, check)) {
         let first = cycle.first().copied();
-        let names: Vec<String> = cycle.iter().chain(&first).map(ToString::to_string).collect();
+        let ids = cycle.iter().chain(&first).filter_map(|place| plan.nodes.get(*place));
+        let names: Vec<String> = ids.map(|node| node.id.to_string()).collect();
         let message = format!(
             "nodes wait for one another in a circle: {} (each waits for the next): remove one of these dependencies",
             listed_path(&names)
@@ -42,18 +42,23 @@ pub(super) fn check_cycles(plan: &Plan, check: &mut Check<'_>) {
     }
 }
 
+/// Returns for the node at each place which others it waits for, by their places.
+fn edges(plan: &Plan, check: &Check<'_>) -> Vec<Vec<usize>> {
+    let of = |(place, node): (usize, &Node)| {
+        let others = node.depends_on.iter().filter_map(|id| match check.ids.meant(*id) {
+            Meant::At(other) => Some(other).filter(|other| *other != place),
+            Meant::Several | Meant::Nobody => None,
+        });
+        others.collect()
+    };
+    plan.nodes.iter().enumerate().map(of).collect()
+}
+
 fn listed_path(names: &[String]) -> String {
     if names.len() > crate::limits::NAMES_LISTED_MAX {
         return listed(names.iter().map(String::as_str));
     }
     names.join(" -> ")
-}
-
-/// A search through everything that waits, depth first and without recursion.
-struct Search {
-    /// What each id waits for; an id that is written twice counts once.
-    edges: HashMap<NodeId, Vec<NodeId>>,
-    order: Vec<NodeId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,52 +67,46 @@ enum Mark {
     Done,
 }
 
-impl Search {
-    fn of(plan: &Plan) -> Self {
-        let mut edges: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
-        for node in &plan.nodes {
-            let others = node.depends_on.iter().copied().filter(|id| *id != node.id);
-            edges.entry(node.id).or_default().extend(others);
+/// Searches through everything that waits, depth first and without recursion.
+fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut cycles = Vec::new();
+    let mut marks: Vec<Option<Mark>> = vec![None; edges.len()];
+    for start in 0..edges.len() {
+        if marks.get(start).is_none_or(Option::is_some) {
+            continue;
         }
-        let order = plan.nodes.iter().map(|node| node.id).collect();
-        Self { edges, order }
-    }
-
-    fn cycles(&self) -> Vec<Vec<NodeId>> {
-        let mut cycles = Vec::new();
-        let mut marks: HashMap<NodeId, Mark> = HashMap::new();
-        for start in &self.order {
-            if marks.contains_key(start) {
+        // The path so far, and how many edges of each node on it were followed.
+        let mut path: Vec<(usize, usize)> = vec![(start, 0)];
+        set(&mut marks, start, Mark::OnPath);
+        while let Some((place, followed)) = path.last_mut() {
+            let next = edges.get(*place).and_then(|edges| edges.get(*followed)).copied();
+            *followed += 1;
+            let Some(next) = next else {
+                set(&mut marks, *place, Mark::Done);
+                path.pop();
                 continue;
-            }
-            // The path so far, and how many edges of each node on it were followed.
-            let mut path: Vec<(NodeId, usize)> = vec![(*start, 0)];
-            marks.insert(*start, Mark::OnPath);
-            while let Some((id, followed)) = path.last_mut() {
-                let next = self.edges.get(id).and_then(|edges| edges.get(*followed)).copied();
-                *followed += 1;
-                let Some(next) = next else {
-                    marks.insert(*id, Mark::Done);
-                    path.pop();
-                    continue;
-                };
-                match marks.get(&next) {
-                    None => {
-                        marks.insert(next, Mark::OnPath);
-                        path.push((next, 0));
-                    }
-                    Some(Mark::Done) => {}
-                    Some(Mark::OnPath) => {
-                        cycles.push(
-                            path.iter().map(|(id, _)| *id).skip_while(|id| *id != next).collect(),
-                        );
-                        if cycles.len() == CYCLES_LISTED_MAX {
-                            return cycles;
-                        }
+            };
+            match marks.get(next).copied().flatten() {
+                None => {
+                    set(&mut marks, next, Mark::OnPath);
+                    path.push((next, 0));
+                }
+                Some(Mark::Done) => {}
+                Some(Mark::OnPath) => {
+                    let places = path.iter().map(|(place, _)| *place);
+                    cycles.push(places.skip_while(|place| *place != next).collect());
+                    if cycles.len() == CYCLES_LISTED_MAX {
+                        return cycles;
                     }
                 }
             }
         }
-        cycles
+    }
+    cycles
+}
+
+fn set(marks: &mut [Option<Mark>], place: usize, mark: Mark) {
+    if let Some(place) = marks.get_mut(place) {
+        *place = Some(mark);
     }
 }

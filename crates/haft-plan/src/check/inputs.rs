@@ -3,6 +3,7 @@
 use haft::shown_value;
 
 use super::Check;
+use super::ids::Meant;
 use crate::checked::Input;
 use crate::plan::{Node, NodeId};
 use crate::problem::{Code, Problems};
@@ -50,22 +51,23 @@ fn describe(malformed: &Malformed) -> (Code, String) {
 
 /// Checks that references to outputs reach earlier nodes that this one waits for.
 fn check_steps(node: NodeId, template: &Template, depends_on: &[NodeId], check: &mut Check<'_>) {
-    let Check { ids, problems, .. } = check;
+    let Check { ids, problems, place, .. } = check;
     template.each_reference("inputs", &mut |at, reference| {
         let Source::Step(id) = reference.source else { return };
-        let (code, message) = if id == node {
+        let meant = ids.meant(id);
+        let (code, message) = if meant == Meant::At(*place) {
             let message =
                 format!("{reference} refers to the node itself, whose output is not there yet");
             (Code::SelfReference, message)
-        } else if !ids.contains(id) {
+        } else if meant == Meant::Nobody {
             let ids = ids.describe();
             (Code::UnknownReference, format!("{reference} refers to no node: the plan has {ids}"))
-        } else if id > node {
+        } else if matches!(meant, Meant::At(other) if other > *place) {
             let message = format!(
                 "{reference} refers to a later node: only outputs of earlier ones are there"
             );
             (Code::LaterReference, message)
-        } else if depends_on.binary_search(&id).is_err() {
+        } else if !is_waited_for(id, depends_on) {
             let message = format!(
                 "{reference} refers to a node that is not waited for: add {id} to depends_on"
             );
@@ -75,6 +77,11 @@ fn check_steps(node: NodeId, template: &Template, depends_on: &[NodeId], check: 
         };
         problems.of_node(node, &at.written(), code, message);
     });
+}
+
+/// Returns whether a node is waited for, or may be: what could not be read may mean it.
+fn is_waited_for(id: NodeId, depends_on: &[NodeId]) -> bool {
+    depends_on.binary_search(&id).is_ok() || depends_on.last() == Some(&NodeId::UNREAD)
 }
 
 /// Checks that references to the input of the plan name something, as far as the input is known.

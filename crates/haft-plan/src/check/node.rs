@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haft_contract::{Contract, Effect};
 
 use super::Check;
+use super::ids::Meant;
 use super::inputs::check_inputs;
 use crate::checked::CheckedNode;
 use crate::limits::{RESOURCE_CHARS_MAX, RESOURCES_MAX};
@@ -91,7 +92,7 @@ fn check_dependencies(node: &Node, check: &mut Check<'_>) -> Vec<NodeId> {
             let message = format!("node {id} is named already: name it once");
             Some((Code::DuplicateDependency, message))
         } else {
-            dependency_problem(node.id, *id, check)
+            dependency_problem(*id, check)
         };
         if let Some((code, message)) = problem {
             check.problems.of_node(node.id, &format!("depends_on[{place}]"), code, message);
@@ -103,14 +104,19 @@ fn check_dependencies(node: &Node, check: &mut Check<'_>) -> Vec<NodeId> {
     ids
 }
 
-fn dependency_problem(node: NodeId, id: NodeId, check: &Check<'_>) -> Option<(Code, String)> {
-    if id == node {
+fn dependency_problem(id: NodeId, check: &Check<'_>) -> Option<(Code, String)> {
+    let place = match check.ids.meant(id) {
+        Meant::At(place) => place,
+        Meant::Several => return None,
+        Meant::Nobody => {
+            let message = format!("there is no node {id}: the plan has {}", check.ids.describe());
+            return Some((Code::UnknownDependency, message));
+        }
+    };
+    if place == check.place {
         let message = "a node cannot depend on itself: remove it".to_owned();
         Some((Code::SelfDependency, message))
-    } else if !check.ids.contains(id) {
-        let message = format!("there is no node {id}: the plan has {}", check.ids.describe());
-        Some((Code::UnknownDependency, message))
-    } else if id > node && !check.circular.contains(&(node, id)) {
+    } else if place > check.place && !check.circular.contains(&(check.place, place)) {
         let message = format!(
             "node {id} comes later: a node depends on earlier ones only, so move node {id} before this one and number \
              the nodes anew"

@@ -1,3 +1,5 @@
+mod mistakes;
+
 use expect_test::{Expect, expect};
 use haft_contract::{Contract, Effect, Kind, OutputLimit, RequirementSet, ShellLine, ToolId};
 use proptest::prelude::*;
@@ -234,8 +236,9 @@ fn ids_count_from_zero() {
     check_plan(
         &nodes(&[4_000_000_000, 0]),
         expect![[r#"
-        [bad_id] nodes[0].id: expected 0, found 4000000000: ids count from 0 in the order of the nodes, without gaps
-        [bad_id] nodes[1].id: expected 1, found 0: ids count from 0 in the order of the nodes, without gaps"#]],
+            [out_of_range] final_output_node: a plan has at most 20000 nodes, so ids go from 0 to 19999, found 4000000000
+            [out_of_range] node 0: id: a plan has at most 20000 nodes, so ids go from 0 to 19999, found 4000000000
+            [bad_id] nodes[1].id: expected 1, found 0: ids count from 0 in the order of the nodes, without gaps"#]],
     );
 }
 

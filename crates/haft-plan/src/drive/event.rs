@@ -20,6 +20,14 @@ pub enum Event {
         /// How many nodes there are.
         nodes: usize,
     },
+    /// A node could start, but for something that it has to wait for.
+    NodeWaiting {
+        /// The node.
+        node: NodeId,
+        /// What it waits for.
+        #[serde(flatten)]
+        waits_for: WaitsFor,
+    },
     /// An attempt of a node is begun, or recalled.
     NodeStarted {
         /// The node.
@@ -69,6 +77,32 @@ pub enum Event {
         /// How it came to its end.
         #[serde(flatten)]
         ending: Ending,
+    },
+}
+
+/// What a node waits for that could start otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "waits_for", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WaitsFor {
+    /// A resource.
+    Resource {
+        /// Its name.
+        resource: String,
+        /// The node that uses it before.
+        used_by: NodeId,
+    },
+    /// The end of another call of its tool.
+    Concurrency {
+        /// How many calls of the tool run at the same time.
+        at_once: u32,
+    },
+    /// The time when its tool may be called again.
+    Rate {
+        /// How many calls of the tool start in any minute.
+        per_minute: u32,
+        /// How long until one may start again, in milliseconds.
+        wait_ms: u64,
     },
 }
 

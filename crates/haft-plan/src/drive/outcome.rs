@@ -62,8 +62,16 @@ impl Outcome {
     }
 
     /// Returns the outcome of a node that could not be called because one of its references names nothing.
-    pub(super) fn of_reference(err: &ReferenceError) -> Self {
-        Self::failed(Ended::Refused, ErrorCode::InvalidInput, err.to_string())
+    /// `is_cut` is whether it led into an output that was cut.
+    pub(super) fn of_reference(err: &ReferenceError, is_cut: bool) -> Self {
+        let mut text = err.to_string();
+        if is_cut {
+            text.push_str(
+                " (that output was over the limit of its tool, and this is what was left of it: ask the tool for less, or refer \
+                 to head)",
+            );
+        }
+        Self::failed(Ended::Refused, ErrorCode::InvalidInput, text)
     }
 
     fn of_error(text: String, metadata: Metadata, is_cancelled: bool, node: &CheckedNode) -> Self {
@@ -72,7 +80,7 @@ impl Outcome {
             (Ended::InDoubt, code, in_doubt_text(node), Some(text))
         } else if is_cancelled && code == ErrorCode::ProcessAborted {
             (Ended::Cancelled, code, text, None)
-        } else if is_of_time(code) && metadata.duration_ms >= node.timeout_ms() {
+        } else if metadata.timeout_ms == Some(node.timeout_ms()) {
             // Where the tool stood when its time was over depends on the machine, and so does what it says of that.
             (Ended::Failed, ErrorCode::ToolTimeout, timeout_text(node), None)
         } else if is_final(code) {
@@ -156,12 +164,6 @@ fn timeout_text(node: &CheckedNode) -> String {
         text.push_str("; its effect may or may not have happened: check before repeating");
     }
     text
-}
-
-/// Returns whether a call whose time is over answers so. It may have been less time than the node's: the input of a tool
-/// can ask for less.
-pub(super) fn is_of_time(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::ToolTimeout | ErrorCode::ProcessTimeout)
 }
 
 /// Returns whether another attempt would end in the same way, whatever the tool does: the call was refused.

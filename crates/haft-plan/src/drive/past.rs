@@ -9,7 +9,7 @@ use haft_journal::{CallQuery, CallRow, Journal, JournalError, Status, Verdict};
 
 use super::kept::all_calls;
 use super::options::Start;
-use super::outcome::{is_final, is_of_time};
+use super::outcome::is_final;
 use crate::checked::{CheckedNode, CheckedPlan};
 use crate::plan::{NodeId, OnFail};
 
@@ -80,7 +80,7 @@ impl Past {
                 let (id, attempt) = (node.id(), row.scope.attempt);
                 let known = Known { mark: mark(&row), call: row.id() };
                 past.nodes.entry(id).or_default().insert(attempt, known);
-                match ran_out_of_time(&row) {
+                match ended_unclear(&row) {
                     Some(envelope) => past.answered.insert((id, attempt), envelope),
                     None => past.answered.remove(&(id, attempt)),
                 };
@@ -220,13 +220,14 @@ fn of_failure(row: &CallRow) -> Mark {
     }
 }
 
-/// Returns what a call was answered with whose time was over before its effect was known.
-fn ran_out_of_time(row: &CallRow) -> Option<Envelope> {
+/// Returns what a call was answered with that was stopped before its effect was known: because its time was over, or
+/// because the tool broke down in the middle. One that the driver cancelled was not gone on from.
+fn ended_unclear(row: &CallRow) -> Option<Envelope> {
     if row.status != Status::Unknown || row.verdict.is_some() || row.effect != Effect::Once {
         return None;
     }
     let mut envelope = row.parsed_envelope().ok().flatten()?;
-    envelope.code().filter(|code| is_of_time(*code))?;
+    envelope.code().filter(|code| *code != ErrorCode::ProcessAborted)?;
     let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
     metadata.replayed = true;
     Some(envelope)

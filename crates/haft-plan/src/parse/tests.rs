@@ -121,7 +121,7 @@ fn text_that_is_not_json_is_shown() {
     check(
         &"[".repeat(1_000),
         expect![[
-            r#"[bad_json] not valid JSON, line 1, column 128, near "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[…": recursion limit exceeded; give the JSON alone, without words around it"#
+            r#"[bad_json] not valid JSON, line 1, column 128, near "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[…": objects and lists are nested too deeply; give the JSON alone, without words around it"#
         ]],
     );
     check(
@@ -130,6 +130,82 @@ fn text_that_is_not_json_is_shown() {
             "[wrong_type] expected an object with nodes and final_output_node, found an array of 1 items"
         ],
     );
+}
+
+#[test]
+fn other_formats_and_numbers_that_are_none_are_told_in_plain_words() {
+    check(
+        "# a plan\nnodes:\n  - id: 0\n",
+        expect![[
+            r#"[bad_json] this is not JSON, it looks like YAML: write the plan as JSON, as {"nodes": [{"id": 0, "tool": "read", "inputs": {"path": "notes.txt"}, "depends_on": []}], "final_output_node": 0}"#
+        ]],
+    );
+    check(
+        "---\nnodes: []\n",
+        expect![[
+            r#"[bad_json] this is not JSON, it looks like YAML: write the plan as JSON, as {"nodes": [{"id": 0, "tool": "read", "inputs": {"path": "notes.txt"}, "depends_on": []}], "final_output_node": 0}"#
+        ]],
+    );
+    check(
+        r#"{"nodes": [], "final_output_node": 1e999}"#,
+        expect![[
+            r#"[bad_json] not valid JSON, line 1, column 40, near "[], \"final_output_node\": 1e999}": the number is too large"#
+        ]],
+    );
+}
+
+#[test]
+fn ids_are_whole_numbers_however_they_are_written() {
+    let node = |id: &str| format!(r#"{{"id": {id}, "tool": "read", "depends_on": []}}"#);
+    let plan = |id: &str| {
+        format!(r#"{{"nodes": [{}, {}], "final_output_node": {id}}}"#, node("0"), node(id))
+    };
+    for id in ["1", "1.0", "1e0", "\"1\""] {
+        let plan = parse(&plan(id)).unwrap();
+        assert_eq!(plan.nodes.get(1).unwrap().id, NodeId::new(1), "{id}");
+    }
+    for (id, place) in [("19999", true), ("20000", false)] {
+        assert_eq!(parse(&plan(id)).is_ok(), place, "{id}");
+    }
+    check(
+        &plan("1.5"),
+        expect![[r#"
+        [wrong_type] final_output_node: expected the number of a node, as 0, found 1.5
+        [wrong_type] node 1: id: expected the number of a node, as 0, found 1.5"#]],
+    );
+    check(
+        &plan("-1"),
+        expect![[r#"
+        [out_of_range] final_output_node: ids count from 0, found -1
+        [out_of_range] node 1: id: ids count from 0, found -1"#]],
+    );
+    check(
+        &plan("123456789012345678901234567890"),
+        expect![[r#"
+        [out_of_range] final_output_node: a plan has at most 20000 nodes, so ids go from 0 to 19999, found 1.2345678901234568e+29
+        [out_of_range] node 1: id: a plan has at most 20000 nodes, so ids go from 0 to 19999, found 1.2345678901234568e+29"#]],
+    );
+}
+
+#[test]
+fn a_field_that_stands_twice_is_named() {
+    check(
+        r#"{"nodes": [{"id": 0, "tool": "read", "tool": "write", "inputs": {"a": {"b": 1, "b": 1}}},
+                      {"id": 1, "tool": "read", "inputs": {"x y": 1, "x y": [{"c": 1, "c": 2}]}}],
+            "final_output_node": 0, "title": "a", "title": "b", "final_output_node": 1}"#,
+        expect![[r#"
+            [duplicate_field] node 0: tool: it stands twice in the same object: only one of them can be meant, so leave the other out
+            [duplicate_field] node 0: inputs.a.b: it stands twice in the same object: only one of them can be meant, so leave the other out
+            [duplicate_field] node 1: inputs["x y"]: it stands twice in the same object: only one of them can be meant, so leave the other out
+            [duplicate_field] node 1: inputs["x y"][0].c: it stands twice in the same object: only one of them can be meant, so leave the other out
+            [duplicate_field] title: it stands twice in the same object: only one of them can be meant, so leave the other out
+            [duplicate_field] final_output_node: it stands twice in the same object: only one of them can be meant, so leave the other out"#]],
+    );
+    use crate::limits::PROBLEMS_MAX;
+    let many = vec!["\"a\": 1"; PROBLEMS_MAX + 5].join(", ");
+    let problems =
+        parse(&format!("{{\"nodes\": [], \"final_output_node\": 0, {many}}}")).unwrap_err();
+    assert_eq!(problems.len(), PROBLEMS_MAX + 1);
 }
 
 #[test]
@@ -149,9 +225,9 @@ fn every_field_of_the_wrong_form_is_named() {
     check(
         r#"{"nodes": {}, "final_output_node": -1, "allow": "write"}"#,
         expect![[r#"
-        [wrong_type] final_output_node: expected the number of a node, as 0, found -1
-        [wrong_type] allow: expected a list of names, as ["database"], found "write"
-        [wrong_type] nodes: expected a list of nodes, found an object"#]],
+            [out_of_range] final_output_node: ids count from 0, found -1
+            [wrong_type] allow: expected a list of names, as ["database"], found "write"
+            [wrong_type] nodes: expected a list of nodes, found an object"#]],
     );
     check(
         &json!({"final_output_node": 0, "nodes": [
@@ -176,7 +252,7 @@ fn every_field_of_the_wrong_form_is_named() {
             [wrong_type] node 2: resources: expected a list of names, as ["database"], found an object
             [missing_field] node 3: tool: a node must have it, and it is missing: add the id of a tool
             [wrong_type] node 3: depends_on[1]: expected the number of a node, as 0, found "one"
-            [wrong_type] node 3: depends_on[2]: expected the number of a node, as 0, found -1
+            [out_of_range] node 3: depends_on[2]: ids count from 0, found -1
             [out_of_range] node 3: retry: expected a whole number from 0 to 10, found -1
             [out_of_range] node 3: timeout: expected a whole number from 1 to 3600, found 0
             [wrong_type] node 3: on_fail: expected "halt" or "continue", found "Halt"

@@ -33,4 +33,8 @@ impl Tools for Offered<'_> {
         near.retain(|name| self.find(name).is_some());
         near
     }
+
+    fn names(&self) -> Vec<&str> {
+        self.ids.iter().map(|id| id.as_str()).collect()
+    }
 }

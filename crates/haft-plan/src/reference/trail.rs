@@ -19,17 +19,17 @@ enum Step<'t> {
 
 impl<'t> Trail<'t> {
     /// Returns the way to the whole, which messages call `name`.
-    pub(super) fn of_whole(name: &'t str) -> Self {
+    pub(crate) fn of_whole(name: &'t str) -> Self {
         Self { before: None, step: Step::Whole(name) }
     }
 
     /// Returns the way to the field `name` of this place.
-    pub(super) fn field<'s>(&'s self, name: &'s str) -> Trail<'s> {
+    pub(crate) fn field<'s>(&'s self, name: &'s str) -> Trail<'s> {
         Trail { before: Some(self), step: Step::Name(name) }
     }
 
     /// Returns the way to the item `index` of this place.
-    pub(super) fn item(&self, index: usize) -> Trail<'_> {
+    pub(crate) fn item(&self, index: usize) -> Trail<'_> {
         Trail { before: Some(self), step: Step::Index(index) }
     }
 

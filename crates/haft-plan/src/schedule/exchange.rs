@@ -1,5 +1,7 @@
 //! What goes into a schedule and what comes out of it.
 
+use std::num::NonZeroU32;
+
 use serde::Serialize;
 
 use crate::plan::NodeId;
@@ -76,5 +78,21 @@ pub(crate) enum Command {
     Cancel {
         node: NodeId,
     },
+    /// Say that the node could start, but for this.
+    Wait {
+        node: NodeId,
+        hindrance: Hindrance,
+    },
     Done(Ending),
+}
+
+/// What keeps a node from starting whose dependencies have all succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hindrance {
+    /// An earlier user of one of its resources, by the place of that in the node's list.
+    Resource { place: usize, user: NodeId },
+    /// As many calls of its tool run as may.
+    AtOnce(NonZeroU32),
+    /// As many calls of its tool started as may in a minute.
+    PerMinute { most: NonZeroU32, opens_at_ms: u64 },
 }

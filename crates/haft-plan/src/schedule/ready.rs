@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 
+use super::exchange::Hindrance;
 use crate::plan::NodeId;
 
 /// The time that a rate counts starts in, in milliseconds.
@@ -34,6 +35,10 @@ struct Lane {
     running: u32,
     /// When the latest calls started, at most as many as may start in a minute.
     starts: VecDeque<u64>,
+    /// Nodes of which it was not told yet that they wait; empty where the tool has no bounds.
+    untold: BTreeSet<NodeId>,
+    /// Nodes of which it was told last that they wait for the rate; of others it was that they wait for the end of a call.
+    told_of_rate: BTreeSet<NodeId>,
 }
 
 /// Where a tool is listed.
@@ -58,6 +63,8 @@ impl Ready {
             standing: Standing::Nowhere,
             running: 0,
             starts: VecDeque::new(),
+            untold: BTreeSet::new(),
+            told_of_rate: BTreeSet::new(),
         };
         let lanes = bounds.into_iter().map(lane).collect();
         Self { lanes, heads: BTreeSet::new(), later: BTreeSet::new(), len: 0 }
@@ -70,6 +77,9 @@ impl Ready {
     pub(super) fn add(&mut self, tool: usize, node: NodeId) {
         let Some(lane) = self.lanes.get_mut(tool) else { return };
         self.len += usize::from(lane.nodes.insert(node));
+        if lane.is_bounded() {
+            lane.untold.insert(node);
+        }
         match lane.standing {
             Standing::Later(_) => {}
             Standing::Nowhere | Standing::Head(_) => self.list(tool),
@@ -113,6 +123,13 @@ impl Ready {
         }
     }
 
+    /// Returns the nodes that only the bounds of their tools keep from starting: each once, and the first of a tool anew when it
+    /// comes to wait for something else.
+    pub(super) fn hindered(&mut self, now_ms: u64) -> Vec<(NodeId, Hindrance)> {
+        let bounded = self.lanes.iter_mut().filter(|lane| lane.is_bounded());
+        bounded.flat_map(|lane| lane.hindered(now_ms)).collect()
+    }
+
     /// Returns when a tool that may not be called now may be called again.
     pub(super) fn opens_at_ms(&self) -> Option<u64> {
         self.later.first().map(|(at_ms, _)| *at_ms)
@@ -148,8 +165,38 @@ impl Lane {
         }
     }
 
+    fn is_bounded(&self) -> bool {
+        self.bounds != ToolBounds::default()
+    }
+
+    fn hindered(&mut self, now_ms: u64) -> Vec<(NodeId, Hindrance)> {
+        let Some(first) = self.nodes.first().copied() else { return Vec::new() };
+        let hindrance = match (self.opening(now_ms), self.bounds) {
+            (Opening::WhenOneEnds, ToolBounds { at_once: Some(most), .. }) => {
+                Hindrance::AtOnce(most)
+            }
+            (Opening::At(opens_at_ms), ToolBounds { per_minute: Some(most), .. }) => {
+                Hindrance::PerMinute { most, opens_at_ms }
+            }
+            (Opening::Now | Opening::WhenOneEnds | Opening::At(_), _) => return Vec::new(),
+        };
+        let is_rate = matches!(hindrance, Hindrance::PerMinute { .. });
+        if self.told_of_rate.contains(&first) != is_rate {
+            self.untold.insert(first);
+        }
+        let untold = std::mem::take(&mut self.untold);
+        if is_rate {
+            self.told_of_rate.extend(&untold);
+        } else {
+            self.told_of_rate.retain(|node| !untold.contains(node));
+        }
+        untold.into_iter().map(|node| (node, hindrance)).collect()
+    }
+
     fn start(&mut self, node: NodeId, now_ms: u64) {
         self.nodes.remove(&node);
+        self.untold.remove(&node);
+        self.told_of_rate.remove(&node);
         self.running += 1;
         if let Some(most) = self.bounds.per_minute {
             if self.starts.len() >= to_usize(most) {

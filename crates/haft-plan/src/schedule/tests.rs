@@ -264,6 +264,9 @@ impl<'s> Simulation<'s> {
                     assert!(self.skipped.insert(node) && because_of < node);
                 }
                 Command::Cancel { node } => assert!(self.cancelled.insert(node)),
+                Command::Wait { node, .. } => {
+                    assert!(!self.running.contains_key(&node), "node {node} runs and waits");
+                }
                 Command::Done(ending) => self.ending = Some(ending),
             }
         }
@@ -513,7 +516,10 @@ fn a_rate_is_kept_and_waited_for() {
     let mut schedule = schedule(&story, &[]);
     let start = |number| Command::Start { node: NodeId::new(number), attempt: 1 };
     let begun = schedule.handle(Happening::Begun, 5);
-    assert_eq!(begun, [start(0), start(1), Command::WakeAt { at_ms: 60_005 }]);
+    let most = NonZeroU32::new(2).unwrap();
+    let hindrance = Hindrance::PerMinute { most, opens_at_ms: 60_005 };
+    let wait = Command::Wait { node: NodeId::new(2), hindrance };
+    assert_eq!(begun, [start(0), start(1), wait, Command::WakeAt { at_ms: 60_005 }]);
     assert_eq!(schedule.handle(Happening::TimeCame, 60_004), [Command::WakeAt { at_ms: 60_005 }]);
     assert_eq!(schedule.handle(Happening::TimeCame, 60_005), [start(2)]);
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use expect_test::{expect, expect_file};
 use haft::Answer;
-use haft_contract::RunId;
+use haft_contract::{RunId, ToolId};
 use haft_journal::{CallQuery, MemoryJournal};
 use haft_plan::NodeStatus;
-use haft_plan::drive::{Allow, Asking, Bounds, DriveError, Ending, Options, PLAN_TOOL};
+use haft_plan::drive::{Allow, Asking, Bounds, DriveError, Ending, Options, PLAN_TOOL, ToolBounds};
 use haft_policy::{Action, Rule};
 use serde_json::{Value, json};
 
@@ -247,6 +247,20 @@ async fn the_time_that_a_person_takes_to_answer_is_not_the_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_time_of_the_tool_itself_is_not_the_nodes() {
+    let rules = vec![Rule::new("wait_shortly", "*", Action::Ask)];
+    let stage = Stage::built(Arc::new(MemoryJournal::new()), rules, |_| true);
+    let asking = plan(vec![json!({"tool": "wait_shortly", "inputs": {"text": "a"}, "timeout": 3})]);
+    let asker = Arc::new(Slow(Duration::from_secs(100)));
+    let asking_options = Asking { asker, session: "s1".to_owned(), root: "/project".into() };
+    let options = Options { asking: Some(asking_options), ..stage.options() };
+    let driven = stage.drive(&asking, options).await;
+    assert_eq!(driven.timings.nodes[0].duration_ms, 101_000);
+    let error = driven.trace.nodes[0].error.as_ref().unwrap().to_string();
+    assert_eq!(error, "TOOL_TIMEOUT: stopped while it waited");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_deduplicates_gets_the_same_key_again() {
     let stage = Stage::new();
     let keyed = json!({"tool": "keyed", "inputs": {"text": "a"}, "retry": 1});
@@ -309,4 +323,51 @@ async fn what_cannot_be_driven_says_why() {
     expect![["there is a run r1 already: go on with it, or begin one of another name"]]
         .assert_eq(&err.to_string());
     assert_eq!(stage.options().run, RunId::parse("r1").unwrap());
+}
+
+/// Returns what was told of nodes that waited.
+fn waits(stage: &Stage) -> String {
+    let events = stage.events.lock().unwrap();
+    let waits = events.iter().filter(|event| event["event"] == "node_waiting");
+    waits.map(|event| format!("{event}\n")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_told_what_nodes_wait_for() {
+    let stage = Stage::new();
+    let mut nodes = vec![text("say", "a", &[]), text("say", "b", &[]), text("say", "c", &[])];
+    for user in &mut nodes {
+        user["resources"] = json!(["port", "disk"]);
+    }
+    stage.drive(&plan(nodes), stage.options()).await;
+    expect![[r#"
+        {"event":"node_waiting","node":1,"waits_for":"resource","resource":"disk","used_by":0}
+        {"event":"node_waiting","node":2,"waits_for":"resource","resource":"disk","used_by":1}
+    "#]]
+    .assert_eq(&waits(&stage));
+    let stage = Stage::new();
+    let nodes = (0..4).map(|number| text("say", &number.to_string(), &[])).collect();
+    let [two, three] = [2, 3].map(std::num::NonZeroU32::new);
+    let bounds = ToolBounds { at_once: two, per_minute: three };
+    let tools = [(ToolId::parse("say").unwrap(), bounds)].into();
+    let bounds = Bounds { tools, ..Bounds::default() };
+    stage.drive(&plan(nodes), Options { bounds, ..stage.options() }).await;
+    expect![[r#"
+        {"event":"node_waiting","node":2,"waits_for":"concurrency","at_once":2}
+        {"event":"node_waiting","node":3,"waits_for":"concurrency","at_once":2}
+        {"event":"node_waiting","node":3,"waits_for":"rate","per_minute":3,"wait_ms":60000}
+    "#]]
+    .assert_eq(&waits(&stage));
+}
+
+#[tokio::test]
+async fn a_reference_into_an_output_that_was_cut_says_so() {
+    let stage = Stage::new();
+    let long = "x".repeat(300_000);
+    let cut = plan(vec![
+        json!({"tool": "echo", "inputs": {"value": {"text": long, "size": 7}}}),
+        json!({"tool": "echo", "inputs": {"value": "{{STEPS.0.size}}"}, "depends_on": [0]}),
+    ]);
+    let driven = stage.drive(&cut, stage.options()).await;
+    expect!["inputs.value: {{STEPS.0.size}} names nothing: STEPS.0 is an object with head (that output was over the limit of its tool, and this is what was left of it: ask the tool for less, or refer to head)"].assert_eq(&driven.trace.nodes[1].error.as_ref().unwrap().text);
 }

@@ -92,6 +92,26 @@ async fn not_happened(_: Text, _: Cx) -> Result<Probed<Value>, ToolError> {
     Ok(Probed::NotHappened)
 }
 
+/// Returns a tool that fails as often as it is told to.
+fn flaky(world: &Arc<World>) -> Tool {
+    let flaky_world = Arc::clone(world);
+    Tool::new("flaky").execute_with(move |args: Flaky, cx: Cx| {
+        flaky_world.note(&cx, &args.text);
+        let tried = {
+            let mut tries = flaky_world.tries.lock().unwrap();
+            let tried = tries.entry(args.text.clone()).or_default();
+            *tried += 1;
+            *tried
+        };
+        async move {
+            if tried <= args.fails {
+                return Err(ToolError::new(ErrorCode::Unavailable, format!("try {tried} failed")));
+            }
+            Ok(json!({"tries": tried}))
+        }
+    })
+}
+
 /// Returns the tools of a test.
 pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
     let say = |id: &str, effect: Effect, world: &Arc<World>| {
@@ -106,7 +126,11 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
     let wait = |id: &str, effect: Effect, world: &Arc<World>| {
         let world = Arc::clone(world);
         let tool = Tool::new(id).effect(effect);
-        let tool = if id == "wait_danger" { tool.dangerous().probe(not_happened) } else { tool };
+        let tool = match id {
+            "wait_danger" => tool.dangerous().probe(not_happened),
+            "wait_shortly" => tool.timeout_ms(|_: &Text| Some(1_000)),
+            _ => tool,
+        };
         tool.execute_with(move |args: Text, cx: Cx| {
             let world = Arc::clone(&world);
             async move {
@@ -116,22 +140,6 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
             }
         })
     };
-    let flaky_world = Arc::clone(world);
-    let flaky = Tool::new("flaky").execute_with(move |args: Flaky, cx: Cx| {
-        flaky_world.note(&cx, &args.text);
-        let tried = {
-            let mut tries = flaky_world.tries.lock().unwrap();
-            let tried = tries.entry(args.text.clone()).or_default();
-            *tried += 1;
-            *tried
-        };
-        async move {
-            if tried <= args.fails {
-                return Err(ToolError::new(ErrorCode::Unavailable, format!("try {tried} failed")));
-            }
-            Ok(json!({"tries": tried}))
-        }
-    });
     let keyed_world = Arc::clone(world);
     let keyed = Tool::new("keyed").effect(Effect::Once).accepts_key().execute_with(
         move |args: Text, cx: Cx| {
@@ -156,8 +164,9 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         say("danger", Effect::Once, world),
         wait("wait", Effect::Read, world),
         wait("wait_once", Effect::Once, world),
+        wait("wait_shortly", Effect::Read, world),
         wait("wait_danger", Effect::Once, world),
-        flaky,
+        flaky(world),
         keyed,
         secret,
         echo,

@@ -29,6 +29,7 @@ pub(super) struct Executed {
     intent: Intent,
     result: Result<Output, ToolError>,
     status: Status,
+    timeout_ms: Option<u64>,
 }
 
 pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
@@ -46,9 +47,10 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
         run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, deadline).await
     };
     let effect = valid.entry().effect();
-    let (result, status) = conclude(ended, effect, timeout_ms);
+    let Concluded { result, status, is_out_of_time } = conclude(ended, effect, timeout_ms);
     let intent = open.take().expect("only this stage takes the intent, and it does so once");
-    Executed { watched, intent, result, status }
+    let timeout_ms = is_out_of_time.then_some(timeout_ms);
+    Executed { watched, intent, result, status, timeout_ms }
 }
 
 /// How the tool's code came to its end.
@@ -96,21 +98,33 @@ fn how(ended: Result<Result<Output, ToolError>, String>) -> How {
     }
 }
 
+/// What is said and recorded of a call that came to its end.
+struct Concluded {
+    result: Result<Output, ToolError>,
+    status: Status,
+    /// Whether it ended because its time was over, and not of itself.
+    is_out_of_time: bool,
+}
+
 /// Decides what is said and recorded. A `once` effect that was interrupted may have happened, at least in part, so it is
 /// unknown, not failed; what was told to stop is taken to be interrupted, unless the tool knows that nothing was begun.
-fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, ToolError>, Status) {
+fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> Concluded {
     let Ended { how, stopped } = ended;
     let (mut err, interrupted) = match (how, stopped) {
         (How::NotBegun, _) => {
             let message = "the call was cancelled before it began: nothing was executed";
             (ToolError::new(ErrorCode::ProcessAborted, message), false)
         }
-        (How::Returned(Ok(output)), _) => return (Ok(output), Status::Succeeded),
+        (How::Returned(Ok(output)), _) => {
+            let (result, status) = (Ok(output), Status::Succeeded);
+            return Concluded { result, status, is_out_of_time: false };
+        }
         (How::Returned(Err(err)), stopped) => {
             let interrupted = match err.failed_at {
                 Some(FailedAt::Beginning) => false,
                 Some(FailedAt::Middle) => true,
-                None => stopped.is_some(),
+                // A process is killed at the very time at which the call is told to stop, and may be reported first.
+                None => stopped.is_some() || err.code == ErrorCode::ProcessTimeout,
             };
             (stopped_error(err, stopped), interrupted)
         }
@@ -128,11 +142,14 @@ fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> (Result<Output, To
             (ToolError::new(code, message), true)
         }
     };
+    // Tools have times of their own, too, and say so without having been told to stop.
+    let is_out_of_time = err.code == ErrorCode::ProcessTimeout
+        || (err.code == ErrorCode::ToolTimeout && stopped == Some(ErrorCode::ToolTimeout));
     if !interrupted || effect != Effect::Once {
-        return (Err(err), Status::Failed);
+        return Concluded { result: Err(err), status: Status::Failed, is_out_of_time };
     }
     err.message.push_str("; its effect may or may not have happened: check before repeating");
-    (Err(err), Status::Unknown)
+    Concluded { result: Err(err), status: Status::Unknown, is_out_of_time }
 }
 
 /// A tool that stops when it is told to cannot know why it was; whoever told it does.
@@ -256,6 +273,11 @@ fn declared_changes(watched: &Watched) -> Vec<PathBuf> {
 }
 
 impl Executed {
+    /// Returns how long the call was allowed to take, where it ended because that time was over.
+    pub(super) fn timeout_ms(&self) -> Option<u64> {
+        self.timeout_ms
+    }
+
     pub(super) fn into_parts(self) -> (Watched, Intent, Result<Output, ToolError>, Status) {
         (self.watched, self.intent, self.result, self.status)
     }

@@ -32,10 +32,12 @@ struct Cut {
 }
 
 pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
+    let timeout_ms = executed.timeout_ms();
     let (watched, intent, result, status) = executed.into_parts();
     let entry = watched.capable().valid().entry();
     let mut metadata = Metadata {
         call_id: Some(entry.id().to_string()),
+        timeout_ms,
         unsafe_no_sandbox: run.session.shared.parts.sandbox.is_off(),
         retry_warning: watched.capable().valid().retry_warning().map(str::to_owned),
         ..Metadata::default()

@@ -102,6 +102,7 @@ async fn a_tool_that_never_ends_is_stopped_and_its_effect_is_unknown() {
                 .await;
         let envelope = stage.call("deaf", json!({"text": "x"})).await;
         assert_eq!(envelope.code().map(|code| code.as_str()), Some("TOOL_TIMEOUT"));
+        assert_eq!(envelope.metadata().timeout_ms, Some(500));
         assert_eq!(statuses(&stage).await, [status]);
         assert_eq!(envelope.text(), expect);
     }
