@@ -75,7 +75,9 @@ async fn recording_parts(
     let journal = settings.durability.journal.open().await?;
     sidecars::sweep(&state.sessions(), SystemTime::now(), settings.durability.keep_days);
     let hook = snapshots::hook(&journal, settings, state)?;
-    parts(journal, hook, tools, settings, state)
+    let mut parts = parts(journal, hook, tools, settings, state)?;
+    parts.launcher = parts.launcher.notes(state.underway());
+    Ok(parts)
 }
 
 /// Puts a runtime together for looking at what it would do, which leaves nothing behind.
@@ -254,9 +256,16 @@ fn session_rules(settings: &Settings, registry: &Registry) -> Result<Vec<Rule>, 
     tools.chain(hosts).collect()
 }
 
-/// Looks after runs of processes that are gone, and says what is in doubt since.
+/// Looks after runs of processes that are gone, and says what was put right and what is in doubt since.
 pub(crate) async fn recover(runtime: &Runtime) -> Result<(), CommandError> {
     let recovered = runtime.recover().await?;
+    for undone in &recovered.undone {
+        let warning = format!("left by a command or tool whose haft was killed: {undone}");
+        output::warning(&warning, None);
+    }
+    for problem in &recovered.not_looked_at {
+        output::warning(problem, None);
+    }
     for call in &recovered.in_doubt {
         output::aside(format_args!(
             "in doubt: call {call} was begun by a process that died; see haft runs show {}",

@@ -10,6 +10,9 @@ use haft_model::{ModelError, Provider, Usage};
 use crate::error::{CommandError, Kind};
 use crate::manifest::ModelSection;
 
+/// The environment variable that names a file of authorities, as other programs have it.
+const AUTHORITIES: &str = "SSL_CERT_FILE";
+
 /// Which model is asked.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Model")]
@@ -37,12 +40,25 @@ impl ModelArgs {
     /// Prepares to ask the model that flags, environment or manifest name. Nothing is sent yet.
     pub(crate) fn open(&self, section: &ModelSection) -> Result<Provider, CommandError> {
         let key = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
-        Provider::open(&self.settings(section)?, &key).map_err(failure)
+        let authorities = std::env::var_os(AUTHORITIES).filter(|path| !path.is_empty());
+        let settings = haft_model::Settings {
+            authorities: authorities.map(Into::into),
+            ..self.settings(section)?
+        };
+        Provider::open(&settings, &key).map_err(failure)
+    }
+
+    /// Returns whether flags, environment or manifest name a model.
+    pub(crate) fn names_one(&self, section: &ModelSection) -> bool {
+        given(self.model.as_ref()).is_some() || section.name.is_some()
     }
 
     /// What a manifest says of a place and a key belongs to the model that it names: of a model of another provider, or of
     /// another server, it says nothing.
-    fn settings(&self, section: &ModelSection) -> Result<haft_model::Settings, CommandError> {
+    pub(crate) fn settings(
+        &self,
+        section: &ModelSection,
+    ) -> Result<haft_model::Settings, CommandError> {
         let of_manifest = section.settings();
         let model = given(self.model.as_ref())
             .or_else(|| of_manifest.as_ref().map(|settings| settings.model.clone()))
@@ -92,6 +108,9 @@ pub(crate) fn failure(err: ModelError) -> CommandError {
 pub(crate) fn took(usage: Usage) -> String {
     let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     let written = usage.output.saturating_add(usage.reasoning);
+    if read == 0 && written == 0 {
+        return "no tokens reported".to_owned();
+    }
     format!("{read} tokens read, {written} written")
 }
 
@@ -139,6 +158,13 @@ mod tests {
         check(&elsewhere, "openai/m", ("openai/m", Some("https://flag.example/v1"), None));
         check(&["--key-variable", "MINE"], "openai/m", ("openai/m", place, Some("MINE")));
         check(&["--model", ""], "openai/m", ("openai/m", place, key));
+    }
+
+    #[test]
+    fn what_a_model_does_not_report_is_not_taken_for_nothing() {
+        assert_eq!(took(Usage::default()), "no tokens reported");
+        let usage = Usage { input: 1, reasoning: 2, ..Usage::default() };
+        assert_eq!(took(usage), "1 tokens read, 2 written");
     }
 
     #[test]

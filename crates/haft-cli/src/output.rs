@@ -127,6 +127,16 @@ pub(crate) fn note(message: impl fmt::Display) {
     to_stderr(format_args!("{}\n", visible(&message.to_string())));
 }
 
+/// Says something that has colours of haft's own. What of it was written by others must be visible text already.
+pub(crate) fn coloured_note(text: &str) {
+    to_stderr(format_args!("{text}\n"));
+}
+
+/// Returns whether somebody sees colours on standard error, for what is drawn there by other means.
+pub(crate) fn stderr_has_colours() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never
+}
+
 fn labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {
     let message = visible(message.trim_end());
     match hint.map(visible) {

@@ -130,7 +130,7 @@ pub(crate) async fn drive(
     let driven = drive_plan(&session, runtime.journal(), &work.plan, options).await;
     view.end().await;
     let driven = match driven {
-        Ok(driven) => doubt::of_cancelled(driven, &**runtime.journal(), &work.plan).await,
+        Ok(driven) => doubt::of_unfinished(driven, &**runtime.journal(), &work.plan).await,
         Err(err) => Err(undriven(err, &work.run)),
     };
     runtime.shut_down().await;

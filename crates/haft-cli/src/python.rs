@@ -68,7 +68,11 @@ impl Finder {
         checked.problems.extend(listing.problems);
         checked.problems.sort();
         if let Some(problem) = checked.problems.iter().find(is_of_interpreter) {
-            return Err(format!("{}: {}", directory.reader.display(), problem.message));
+            return Err(format!(
+                "{}: {}; name a newer one as interpreter of the [[python]] entry",
+                directory.reader.display(),
+                problem.message
+            ));
         }
         if self.is_unconfined {
             let tools = checked.tools.into_iter().map(haft_python::CheckedTool::unconfined);

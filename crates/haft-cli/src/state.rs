@@ -52,6 +52,11 @@ impl State {
         self.directory.join("quarantine")
     }
 
+    /// Returns where it is written down what was under protected names, as long as commands run.
+    pub(crate) fn underway(&self) -> PathBuf {
+        self.directory.join("underway")
+    }
+
     /// Returns where it is kept what workspaces looked like around effects.
     pub(crate) fn snapshots(&self) -> PathBuf {
         self.directory.join("snapshots")

@@ -1,7 +1,10 @@
 //! `haft do`: a request becomes a plan, the plan is run, and what came of it becomes an answer. The model is asked at both
 //! ends and never in between.
 
-use std::io::{self, IsTerminal as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::iter;
+use std::path::Path;
 
 use clap::Args;
 use haft::Registry;
@@ -23,6 +26,9 @@ use crate::plan_run::{self, DriveArgs, PlanRun};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, input, output, quote, settings, signals};
+
+/// Plans that were not run and are kept beside one another, before no more is.
+pub(crate) const KEPT_PLANS_MAX: usize = 99;
 
 /// Do what is asked for in words
 ///
@@ -90,7 +96,9 @@ pub(crate) async fn run(
     let tools = Tools::find(&settings, state).await?;
     let (plan, usage) = planned(&model, &wish, tools.offered()).await?;
     show(&plan, usage, setting_args)?;
-    agreed(&plan, &args, &settings).await?;
+    if let Err(err) = agreed(&plan, &args, &settings).await {
+        return Err(kept(err, &plan, &args));
+    }
     let run = compose::new_run()?;
     let work = PlanRun { plan, tools, run, start: Start::New, input: given };
     let driven = plan_run::drive(work, &args.drive, setting_args, settings, state).await?;
@@ -169,6 +177,42 @@ async fn agreed(
     }
 }
 
+/// Keeps a plan that is not run, because it cost time and money, and says where it is and how it is run all the same.
+fn kept(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandError {
+    let message = &err.message;
+    let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
+    match text.and_then(|text| save(&text, Path::new(""))) {
+        Ok(name) => {
+            let mut command = format!("haft run {name}");
+            for tool in planning::dangerous(plan) {
+                command.push_str(&format!(" --allow {tool}"));
+            }
+            if let Some(input) = &args.input {
+                command.push_str(&format!(" --input {}", quote::shell(input)));
+            }
+            let message = format!("{message}; it is kept in {name}");
+            CommandError { message, ..err }.hint(command)
+        }
+        Err(why) => {
+            let message = format!("{message}, and it could not be kept: {why}");
+            CommandError { message, ..err }
+        }
+    }
+}
+
+/// Writes a plan into a file of its own beside others of its kind, and returns the name of that.
+fn save(text: &str, directory: &Path) -> io::Result<String> {
+    let numbered = (2..=KEPT_PLANS_MAX).map(|number| format!("plan-{number}.json"));
+    for name in iter::once("plan.json".to_owned()).chain(numbered) {
+        match File::create_new(directory.join(&name)) {
+            Ok(mut file) => return writeln!(file, "{text}").map(|()| name),
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(err) => return Err(err),
+        }
+    }
+    Err(io::Error::other(format!("there are {KEPT_PLANS_MAX} plans here already")))
+}
+
 /// Lets the model answer from what came of the plan. Without an answer the output of the plan is printed instead of one.
 async fn answer(
     model: &Provider,
@@ -228,4 +272,20 @@ fn unanswered(err: SynthesisError, driven: &Driven) -> CommandError {
         err => CommandError::model(err),
     };
     err.hint(format!("haft runs show {}", driven.run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_kept_beside_one_another_up_to_a_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let names: Vec<String> =
+            (0..KEPT_PLANS_MAX).map(|_| save("{}", directory.path()).unwrap()).collect();
+        assert_eq!(names.first().map(String::as_str), Some("plan.json"));
+        assert_eq!(names.get(1).map(String::as_str), Some("plan-2.json"));
+        let err = save("{}", directory.path()).unwrap_err();
+        assert_eq!(err.to_string(), "there are 99 plans here already");
+    }
 }

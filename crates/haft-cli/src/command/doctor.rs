@@ -3,6 +3,7 @@
 
 mod files;
 mod layers;
+mod model;
 mod programs;
 mod python;
 mod reach;
@@ -19,11 +20,13 @@ use serde_json::json;
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::model::ModelArgs;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, output, plan_run, settings};
 use files::Files;
 use layers::{Layer, Networking, Reach, layers};
+use model::{ModelReport, model_report};
 use programs::{Program, programs};
 use python::{PythonReport, python_reports};
 use reach::Seen;
@@ -31,14 +34,18 @@ use reach::Seen;
 /// Say what confines commands here, and what is missing
 ///
 /// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, which Python runs the tools
-/// that are written in it, where haft keeps its files, and whether bash runs without asking. The exit status is 0 if the
-/// sandbox can be enforced in full and haft can write its files, else 1.
+/// that are written in it, which model makes plans and whether its key is set, where haft keeps its files, and whether bash
+/// runs without asking. Nothing is sent to the model. The exit status is 0 if the sandbox can be enforced in full and haft can
+/// write its files, else 1.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft doctor
   haft doctor --json")]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+}
 
 /// Everything that is reported.
 #[derive(Serialize)]
@@ -54,6 +61,9 @@ struct Report {
     /// Directories of Python tools, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     python: Vec<PythonReport>,
+    /// The model that makes plans, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<ModelReport>,
     files: Files,
     bash: Bash,
     #[serde(skip)]
@@ -94,7 +104,7 @@ struct Bash {
 
 /// Runs the command.
 pub(crate) async fn run(
-    _: &DoctorArgs,
+    args: &DoctorArgs,
     setting_args: &SettingArgs,
     state: &State,
 ) -> Result<Status, CommandError> {
@@ -117,6 +127,7 @@ pub(crate) async fn run(
         home: places.home.clone(),
         seen: Seen::find(places, &settings.sandbox, &roots),
         python: python_reports(&settings, state).await?,
+        model: model_report(&args.model, &settings.model),
         files: Files::find(&settings, state),
         bash,
     };

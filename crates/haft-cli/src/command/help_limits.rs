@@ -4,6 +4,7 @@ use haft_contract::limits::Limit;
 use haft_sandbox::limits as sandbox;
 
 use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX, ASKED_TEXT_CHARS_MAX};
+use crate::command::do_request::KEPT_PLANS_MAX;
 use crate::command::registry::REGISTRY_BYTES_MAX;
 use crate::command::runs::{
     DOUBTS_SHOWN_MAX, INPUT_CHARS_MAX, RETRIES_SHOWN_MAX, TAIL_CALLS, TAIL_POLL_MS,
@@ -331,6 +332,13 @@ const OWN: &[Limit] = &[
         "tasks",
         "tasks of which `haft runs show` says what a retry would be warned of",
         "further ones are left out",
+    ),
+    Limit::new(
+        "KEPT_PLANS_MAX",
+        KEPT_PLANS_MAX as u64,
+        "plans",
+        "plans that `haft do` made, that were not run, and that are kept in one directory",
+        "no more is kept",
     ),
     Limit::new(
         "KEEP_DAYS_MAX",

@@ -46,14 +46,18 @@ enum RegistryCommand {
     List(DirectoryArgs),
     /// Write registry.json, as Smith has it, from the METADATA of the files
     ///
-    /// Files with errors are not in it. The exit status is 1 if there are such files, and with --check also if the
-    /// registry differs from them.
+    /// Files with errors are not in it. One that is there and cannot be read stays as it is, since nobody knows what
+    /// somebody wrote into it. The exit status is 1 if there are such files or such a registry, and with --check also if
+    /// the registry differs from the files.
     Sync {
         #[command(flatten)]
         directory: DirectoryArgs,
         /// Write nothing, only say what differs
         #[arg(long)]
         check: bool,
+        /// Also write over a registry that cannot be read
+        #[arg(long, conflicts_with = "check")]
+        force: bool,
     },
     /// Offer the tools in a directory from now on
     ///
@@ -79,8 +83,12 @@ pub(crate) async fn run(
     match args.command {
         RegistryCommand::Check(args) => check::run(args.dir.as_deref(), setting_args, state).await,
         RegistryCommand::List(args) => list::run(args.dir.as_deref(), setting_args, state).await,
-        RegistryCommand::Sync { directory, check } => {
-            let mode = if check { sync::Mode::Report } else { sync::Mode::Write };
+        RegistryCommand::Sync { directory, check, force } => {
+            let mode = match (check, force) {
+                (true, _) => sync::Mode::Report,
+                (false, false) => sync::Mode::Write,
+                (false, true) => sync::Mode::WriteOver,
+            };
             sync::run(directory.dir.as_deref(), mode, setting_args, state).await
         }
         RegistryCommand::Add(args) => add::run(args, setting_args, state).await,

@@ -1,6 +1,7 @@
 //! `haft runs`: what the journal holds, and looking after it: one file for each thing that can be done. Looking changes
 //! nothing; where no journal is yet, none is made.
 
+mod call;
 mod dead;
 mod doubt;
 mod export;
@@ -11,6 +12,7 @@ mod settle;
 mod show;
 mod tail;
 mod text;
+mod undone;
 mod verify;
 
 use std::sync::Arc;
@@ -38,6 +40,7 @@ pub(crate) use text::INPUT_CHARS_MAX;
 Examples:
   haft runs list
   haft runs show run_01jd3k8x5m9q2w7y4t6r8v0c3z
+  haft runs show nightly/build/0/1/3
   haft runs tail --json | jq .tool
   haft runs settle nightly/build/0/1/3 not-happened
   haft runs export --since 7d > week.jsonl

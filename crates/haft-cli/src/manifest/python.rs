@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use haft_python::limits::WORKERS_MAX;
-use serde::Deserialize;
 
 use super::{SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN};
 
@@ -14,31 +13,23 @@ pub(crate) const PYTHON_DIRECTORIES_MAX: usize = 16;
 pub(crate) const PYTHON_IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 
 /// One directory.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PythonEntry {
     /// Where the files are.
     pub(crate) dir: PathBuf,
     /// A Python, by path or by name, or the directory of a virtual environment; python3 unless named.
-    #[serde(default)]
     pub(crate) interpreter: Option<PathBuf>,
     /// Where an environment would be that is called like an interpreter on PATH: it would be taken in its place.
-    #[serde(skip)]
     pub(crate) interpreter_place: Option<PathBuf>,
     /// The directory that holds the top package, for files that are modules of one.
-    #[serde(default)]
     pub(crate) package_root: Option<PathBuf>,
     /// Further directories and files that the tools can read.
-    #[serde(default)]
     pub(crate) readable: Vec<PathBuf>,
     /// Processes of one file that run at once.
-    #[serde(default)]
     pub(crate) workers: Option<usize>,
     /// Time after which a process that nobody calls is ended.
-    #[serde(default)]
     pub(crate) idle_ms: Option<u64>,
     /// Memory of one process, where that is to be less than what every process may have.
-    #[serde(default)]
     pub(crate) memory_bytes: Option<u64>,
 }
 

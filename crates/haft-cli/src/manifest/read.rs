@@ -78,6 +78,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
 ];
 /// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
 const PROJECT: &str = "(project)";
+/// The section whose entries are directories of Python tools.
+const PYTHON: &str = "python";
 /// The section that stands for that of any one tool below `plan.tools`.
 const PLAN_TOOL: &str = "plan.tools.*";
 /// Keys that people look for in a manifest and that must not be there, with what to do instead.
@@ -123,6 +125,12 @@ fn table(text: &str) -> Result<DeTable<'_>, Vec<Problem>> {
     Err(errors.iter().map(|err| problem_of(err, 0..0)).collect())
 }
 
+/// One entry of a directory of Python tools, and whether it says which.
+struct PythonEntryRead {
+    python: PythonEntry,
+    has_dir: bool,
+}
+
 struct Reader {
     problems: Vec<Problem>,
     scope: RuleScope,
@@ -143,7 +151,11 @@ impl Reader {
         let mut manifest = Manifest::default();
         for (key, value) in table {
             let name = key.get_ref().as_ref();
-            if !self.knows("", name, key.span()) || !self.knows_below(name, value.get_ref()) {
+            if !self.knows("", name, key.span()) {
+                continue;
+            }
+            // Entries of Python directories are read on without what nobody knows.
+            if !self.knows_below(name, value.get_ref()) && name != PYTHON {
                 continue;
             }
             match name {
@@ -244,9 +256,11 @@ impl Reader {
         let whole = value.span();
         let mut directories: Vec<PythonEntry> = Vec::new();
         for entry in self.list(value) {
-            let Some(python) = self.one::<PythonEntry>(entry.clone()) else { continue };
+            let Some(PythonEntryRead { python, has_dir }) = self.python_entry(entry.clone()) else {
+                continue;
+            };
             let mut problems = python.problems();
-            if directories.iter().any(|known| known.dir == python.dir) {
+            if has_dir && directories.iter().any(|known| known.dir == python.dir) {
                 let message = format!("dir: {:?} is named by another entry already", python.dir);
                 problems.push(("dir", message));
             }
@@ -254,7 +268,9 @@ impl Reader {
             self.problems.extend(
                 found.map(|(key, message)| Problem { span: span_of(&entry, key), message }),
             );
-            directories.push(python);
+            if has_dir {
+                directories.push(python);
+            }
         }
         if directories.len() > PYTHON_DIRECTORIES_MAX {
             let message = format!(
@@ -264,6 +280,43 @@ impl Reader {
             self.problems.push(Problem { span: whole, message });
         }
         directories
+    }
+
+    /// Reads one entry key by key. Keys that nobody knows were reported before.
+    fn python_entry(&mut self, value: Value<'_>) -> Option<PythonEntryRead> {
+        let span = value.span();
+        let table = match value.into_inner() {
+            DeValue::Table(table) => table,
+            other => {
+                let message = format!("expected a table, found {}", kind_of(&other));
+                self.problems.push(Problem { span, message });
+                return None;
+            }
+        };
+        if !table.contains_key("dir") {
+            self.problems.push(Problem { span, message: "missing field `dir`".to_owned() });
+        }
+        let mut dir = None;
+        // What stands in for a directory is looked at no further.
+        let mut python = PythonEntry::of_directory(PathBuf::from("."));
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "dir" => dir = self.one(value),
+                "interpreter" => python.interpreter = self.one(value),
+                "package_root" => python.package_root = self.one(value),
+                "readable" => {
+                    let places = self.list(value).into_iter();
+                    python.readable = places.filter_map(|place| self.one(place)).collect();
+                }
+                "workers" => python.workers = self.one(value),
+                "idle_ms" => python.idle_ms = self.one(value),
+                "memory_bytes" => python.memory_bytes = self.one(value),
+                _ => {}
+            }
+        }
+        let has_dir = dir.is_some();
+        python.dir = dir.unwrap_or(python.dir);
+        Some(PythonEntryRead { python, has_dir })
     }
 
     fn watchdogs(&mut self, value: Value<'_>) -> Vec<WatchdogEntry> {

@@ -795,3 +795,63 @@ fn snapshots_have_bounds_and_patterns() {
         "[snapshots]\nignored_files = 0\nignored_bytes = 0\nexclude = [\"!a\", \"\\\\#x\"]\n";
     assert!(read::read(fine, Examples::Checked).is_ok());
 }
+
+#[test]
+fn every_mistake_in_one_directory_of_python_tools_is_named() {
+    check_problems(
+        r#"
+[[python]]
+dirs = "tools"
+interpreter = 3
+readable = ["a", 5]
+workers = 0
+idle_ms = "long"
+memory_bytes = 1
+[[python]]
+dir = 4
+"#,
+        &expect![[r#"
+            manifest haft.toml has 8 problems
+
+            haft.toml:2:1: missing field `dir`
+              |
+            2 | [[python]]
+              | ^^^^^^^^^^
+
+            haft.toml:3:1: unknown key "dirs": did you mean "dir"?
+              |
+            3 | dirs = "tools"
+              | ^^^^
+
+            haft.toml:4:15: invalid type: integer `3`, expected a text
+              |
+            4 | interpreter = 3
+              |               ^
+
+            haft.toml:5:18: invalid type: integer `5`, expected a text
+              |
+            5 | readable = ["a", 5]
+              |                  ^
+
+            haft.toml:6:11: workers: expected 1 to 16 processes, found 0
+              |
+            6 | workers = 0
+              |           ^
+
+            haft.toml:7:11: invalid type: string "long", expected a whole number
+              |
+            7 | idle_ms = "long"
+              |           ^^^^^^
+
+            haft.toml:8:16: memory_bytes: expected 16777216 to 1099511627776 bytes, found 1
+              |
+            8 | memory_bytes = 1
+              |                ^
+
+            haft.toml:10:7: invalid type: integer `4`, expected a text
+               |
+            10 | dir = 4
+               |       ^
+        "#]],
+    );
+}

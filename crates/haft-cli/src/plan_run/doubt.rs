@@ -1,36 +1,57 @@
-//! Calls that were cancelled and may have happened all the same. The driver of a plan leaves it open how much of a
-//! cancelled call was done; the journal knows which of them somebody has to look after before the run goes on.
+//! Calls that were stopped and may have happened all the same: those that were cancelled, and those because of whose end the plan
+//! was halted. The driver of a plan leaves it open how much of such a call was done; the journal knows which of them
+//! somebody has to look after before the run goes on.
 
 use haft_contract::Effect;
 use haft_journal::{CallQuery, Journal, Status};
 use haft_plan::drive::{Doubt, Driven};
-use haft_plan::{CheckedPlan, NodeId, NodeStatus};
+use haft_plan::{CheckedNode, CheckedPlan, NodeId, NodeStatus, OnFail, TracedNode};
 
 use crate::call_name;
 use crate::error::CommandError;
 
-/// Adds to what became of a plan the cancelled calls of which nobody knows whether they happened.
-pub(super) async fn of_cancelled(
+/// Adds to what became of a plan the calls that ended before anybody knows whether they happened.
+pub(super) async fn of_unfinished(
     mut driven: Driven,
     journal: &dyn Journal,
     plan: &CheckedPlan,
 ) -> Result<Driven, CommandError> {
     let mut doubts = Vec::new();
-    for id in cancelled(&driven, plan) {
-        doubts.extend(open_call(&driven, id, journal).await?);
+    for (id, how) in unfinished(&driven, plan) {
+        if let Some(call) = open_call(&driven, id, journal).await? {
+            let text = format!(
+                "call {call} {how}, so it may or may not have happened. It is not repeated. Find out which, then say so \
+                 with: haft runs settle {call} happened|not-happened|retry"
+            );
+            doubts.push(Doubt { node: id, call: Some(call), text });
+        }
     }
     driven.doubts.extend(doubts);
     driven.doubts.sort_by_key(|doubt| doubt.node);
     Ok(driven)
 }
 
-/// Returns the nodes that were cancelled and call a tool that is not safe to repeat.
-fn cancelled(driven: &Driven, plan: &CheckedPlan) -> Vec<NodeId> {
+/// Returns the nodes whose calls may have been stopped in the middle, with what became of them.
+fn unfinished(driven: &Driven, plan: &CheckedPlan) -> Vec<(NodeId, &'static str)> {
     let nodes = driven.trace.nodes.iter().zip(plan.nodes());
-    let cancelled = nodes.filter(|(traced, node)| {
-        traced.status == NodeStatus::Cancelled && node.contract().effect == Effect::Once
-    });
-    cancelled.map(|(traced, _)| traced.id).collect()
+    nodes.filter_map(|(traced, node)| Some((traced.id, stopped(traced, node)?))).collect()
+}
+
+/// Returns how a call that is not safe to repeat was stopped, if it was. Where the plan was to go on whatever becomes of the
+/// node, its failure stays one.
+fn stopped(traced: &TracedNode, node: &CheckedNode) -> Option<&'static str> {
+    if node.contract().effect != Effect::Once {
+        return None;
+    }
+    match (traced.status, node.on_fail()) {
+        (NodeStatus::Cancelled, _) => Some("was cancelled while it ran"),
+        (NodeStatus::Failed, OnFail::Halt) => Some("was begun and did not come to its end"),
+        (NodeStatus::Failed, OnFail::Continue) => None,
+        (
+            NodeStatus::Succeeded | NodeStatus::Skipped | NodeStatus::InDoubt | NodeStatus::Pending,
+            _,
+        ) => None,
+    }
 }
 
 /// Returns the call that a node made, if it may have happened.
@@ -38,17 +59,10 @@ async fn open_call(
     driven: &Driven,
     id: NodeId,
     journal: &dyn Journal,
-) -> Result<Option<Doubt>, CommandError> {
+) -> Result<Option<String>, CommandError> {
     let timing = driven.timings.nodes.iter().find(|timing| timing.id == id);
-    let Some(call) = timing.and_then(|timing| timing.call.as_deref()) else { return Ok(None) };
-    let rows = journal.calls(CallQuery::of_call(call_name::parse(call)?)).await?;
+    let Some(call) = timing.and_then(|timing| timing.call.clone()) else { return Ok(None) };
+    let rows = journal.calls(CallQuery::of_call(call_name::parse(&call)?)).await?;
     let is_open = rows.iter().any(|row| row.status == Status::Unknown && row.verdict.is_none());
-    Ok(is_open.then(|| Doubt {
-        node: id,
-        call: Some(call.to_owned()),
-        text: format!(
-            "call {call} was cancelled while it ran, so it may or may not have happened. It is not repeated. Find out \
-             which, then say so with: haft runs settle {call} happened|not-happened|retry"
-        ),
-    }))
+    Ok(is_open.then_some(call))
 }

@@ -48,11 +48,34 @@ impl PlanText {
     ) -> Result<CheckedPlan, CommandError> {
         check_text(&self.text, tools, input).map_err(|problems| {
             let err = invalid(&self.name, &problems);
-            let needs_input = problems.iter().any(|problem| problem.code == Code::NoInput);
-            match err.hint {
-                None if needs_input && input == Input::Absent => err.hint(self.with_input()),
+            match self.hint(&problems, input) {
+                Some(hint) if err.hint.is_none() => err.hint(hint),
                 _ => err,
             }
+        })
+    }
+
+    /// Returns the command that shows what the first of these problems is about that there is a command for.
+    fn hint(&self, problems: &[Problem], input: Input<'_>) -> Option<String> {
+        problems.iter().find_map(|problem| match problem.code {
+            Code::MissingParameter
+            | Code::InventedParameter
+            | Code::BadInput
+            | Code::WrongFunction => {
+                let plan = haft_plan::parse(&self.text).ok()?;
+                let node = plan.nodes.get(problem.node?.index())?;
+                Some(format!("haft tools show {}", quote::shell(&node.tool)))
+            }
+            Code::NoInput if input == Input::Absent => Some(self.with_input()),
+            Code::Cycle
+            | Code::LaterDependency
+            | Code::UnknownDependency
+            | Code::UnknownReference
+                if self.is_file && haft_plan::parse(&self.text).is_ok() =>
+            {
+                Some(format!("haft plan show {}", quote::shell(&self.name)))
+            }
+            _ => None,
         })
     }
 

@@ -1,6 +1,8 @@
 //! What would become of a plan: what runs in which order, which calls have effects, and what rules say of them as far as
 //! their inputs are known. Nothing is executed, asked or recorded.
 
+use std::collections::BTreeSet;
+
 use haft::Session;
 use haft_contract::{Effect, ToolId};
 use haft_plan::{CheckedNode, CheckedPlan, NodeId};
@@ -59,6 +61,34 @@ pub(crate) async fn tell(
     settings: Settings,
     state: &State,
 ) -> Result<Status, CommandError> {
+    let nodes = rehearsed(work, args, settings, state).await?;
+    if setting_args.json {
+        output::json(&Answer { dry_run: true, nodes: &nodes })?;
+    } else {
+        output::data(&output::visible(&text(&nodes)))?;
+        output::note(format_args!("dry run: {}; nothing was executed or recorded", counts(&nodes)));
+    }
+    Ok(Status::Done)
+}
+
+/// Returns the tools of a plan that are not dangerous, and of which somebody would be asked all the same.
+pub(crate) async fn asked_about(
+    work: &PlanRun,
+    settings: Settings,
+    state: &State,
+) -> Result<BTreeSet<ToolId>, CommandError> {
+    let args = DriveArgs { parallel: None, allow_dangerous: false, headless: true };
+    let nodes = rehearsed(work, &args, settings, state).await?;
+    let asked = nodes.into_iter().filter(|node| !node.dangerous && node.would == Would::BeAsked);
+    Ok(asked.map(|node| node.tool).collect())
+}
+
+async fn rehearsed(
+    work: &PlanRun,
+    args: &DriveArgs,
+    settings: Settings,
+    state: &State,
+) -> Result<Vec<Rehearsed>, CommandError> {
     let settings = super::with_tools_of(work, settings, args, Unconfirmed::Leave, state).await?;
     let runtime = compose::unrecorded_plan_runtime(&work.tools, &settings, state)?;
     super::warn_of_unknown(&settings, runtime.registry());
@@ -81,13 +111,7 @@ pub(crate) async fn tell(
         });
     }
     nodes.sort_by_key(|node| (node.stage, node.node));
-    if setting_args.json {
-        output::json(&Answer { dry_run: true, nodes: &nodes })?;
-    } else {
-        output::data(&output::visible(&text(&nodes)))?;
-        output::note(format_args!("dry run: {}; nothing was executed or recorded", counts(&nodes)));
-    }
-    Ok(Status::Done)
+    Ok(nodes)
 }
 
 /// Returns the stage of each node, from 1: one more than the latest of those that it waits for.

@@ -2,6 +2,7 @@
 //! takes nothing must not hold up the plan: a live view on a terminal, plain lines elsewhere, and events as lines of
 //! JSON on standard output where those were asked for. What became of the plan in the end is not told here.
 
+mod colour;
 mod events;
 mod label;
 mod lines;

@@ -103,3 +103,40 @@ fn the_report_fits_a_terminal() {
     let is_breakable = |line: &&str| line.chars().count() > 80 && !line.trim_start().contains('/');
     assert_eq!(text.lines().find(is_breakable), None);
 }
+
+#[test]
+fn the_model_and_its_key_are_told_and_never_the_key() {
+    let world = World::with_files();
+    let (report, _) = asked(&world, &["doctor", "--json"]);
+    assert_eq!(report.get("model"), None);
+    let args = ["doctor", "--json", "--model", "openai/gpt-5"];
+    let (report, status) = asked(&world, &args);
+    let expect = json!({
+        "name": "openai/gpt-5", "key_variable": "OPENAI_API_KEY", "key_is_set": false,
+        "problem": "there is no key: set OPENAI_API_KEY",
+    });
+    assert_eq!(report["model"], expect);
+    assert_eq!(status, asked(&world, &["doctor", "--json"]).1);
+    let mut command = world.haft(&["doctor"]);
+    command.env("HAFT_MODEL", "openai/gpt-5").env("OPENAI_API_KEY", "sk-s3cret-s3cret");
+    let text = world.shown(&command.output().unwrap());
+    assert!(text.contains("openai/gpt-5; its key is in OPENAI_API_KEY"), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
+    let pasted = ["doctor", "--model", "openai/m", "--base-url", "https://a:s3cret@b/v1"];
+    let text = world.shown(&world.haft(&pasted).output().unwrap());
+    assert!(text.contains("cannot be asked") && !text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn what_python_tools_want_to_read_and_is_not_there_is_told() {
+    let world = World::with_files();
+    world.write("work/tools/notes.txt", "");
+    world
+        .write("work/haft.toml", "[[python]]\ndir = \"tools\"\nreadable = [\"data\", \"tools\"]\n");
+    world.run(&["trust"]);
+    let (report, _) = asked(&world, &["doctor", "--json"]);
+    let missing = world.path("work").join("data");
+    assert_eq!(report["python"][0]["not_readable"], json!([missing]));
+    let text = world.shown(&world.haft(&["doctor"]).output().unwrap());
+    assert!(text.contains("not readable          /world/work/data"), "{text}");
+}

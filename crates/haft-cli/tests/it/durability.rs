@@ -85,7 +85,7 @@ fn what_was_killed_is_in_doubt_and_says_what_to_type() {
             holder  process 7 on host, which is gone (since 2000-01-01T00:00:00.000Z, epoch 2)
             retry  attempt 2 of main/0 would be warned of 1 call not safe to repeat
 
-            1 call is in doubt: it was begun, its end was never recorded, and it may or may not have happened:
+            1 call is in doubt: it was begun, and it may or may not have happened:
               r1/main/0/1/2  bash  echo ordered >> orders; echo $$ > begun; sleep 1000
             Find out, then say so:
               haft runs settle r1/main/0/1/2 happened  # it is not executed again
@@ -94,7 +94,7 @@ fn what_was_killed_is_in_doubt_and_says_what_to_type() {
 
             CALL  TOOL  STATUS  STARTED  MS  CODE  INPUT
             r1/main/0/1/1  read  succeeded  2000-01-01T00:00:00.000Z  0  -  notes.txt
-            r1/main/0/1/2  bash  intended  2000-01-01T00:00:00.000Z  -  -  echo ordered >> orders; echo $$ > begun; sleep 1000
+            r1/main/0/1/2  bash  begun, end not recorded; in doubt  2000-01-01T00:00:00.000Z  -  -  echo ordered >> orders; echo $$ > begun; sleep 1000
             --- status 0
         "#]],
     );

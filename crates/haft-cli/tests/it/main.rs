@@ -15,6 +15,7 @@ mod examples;
 mod full_disks;
 mod help;
 mod hindrance;
+mod leftovers;
 mod mcp_clients;
 mod mcp_wire;
 mod models;

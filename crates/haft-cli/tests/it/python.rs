@@ -46,7 +46,7 @@ fn configured(files: &[(&str, &str)], manifest: &str) -> World {
 }
 
 /// Returns a tool of this name that takes nothing and answers with an expression.
-fn tool(name: &str, more: &str, answer: &str) -> String {
+pub(crate) fn tool(name: &str, more: &str, answer: &str) -> String {
     format!(
         "METADATA = {{\"name\": \"{name}\", \"function\": \"run_{name}\", \"description\": \"It answers.\", {more} \
          \"parameters\": {{\"type\": \"object\", \"properties\": {{}}}}}}\n\n\ndef run_{name}():\n    {answer}\n"

@@ -87,6 +87,108 @@ fn show_as_json_has_everything_but_bodies() {
 }
 
 #[test]
+fn one_call_is_shown_with_all_that_was_recorded_of_it() {
+    let world = world_with_run();
+    let shown = world.run(&["runs", "show", "r1/main/0/1/2"]);
+    for text in [
+        "\nsnapshot  ",
+        " before, ",
+        "\naccesses:\n  {\"capability\":",
+        "\ndetails:\n",
+        "\nanswer:\n  ok\n",
+    ] {
+        assert!(shown.contains(text), "{text:?} in {shown}");
+    }
+    assert!(!shown.contains("not to be kept"), "{shown}");
+    world.check(
+        &["runs", "show", "r1", "main/0/1/4"],
+        &expect![[r#"
+            call      r1/main/0/1/4
+            tool      read
+            effect    read
+            status    failed
+            started   2000-01-01T00:00:00.000Z
+            finished  2000-01-01T00:00:00.000Z, in 0 ms
+            epoch     4
+            key       db5d5549c11ebbf32cb628f2589111d03cd4e7350fb3811cbc74ecbcbb38c58c
+
+            input:
+              {
+                "path": "missing"
+              }
+
+            accesses:
+              {"capability":"fs.read","path":"missing"}
+
+            error:
+              path "missing" does not exist: use glob to find it
+
+            metadata:
+              {
+                "duration_ms": 0,
+                "call_id": "r1/main/0/1/4",
+                "code": "TOOL_PATH_INVALID"
+              }
+            --- status 0
+        "#]],
+    );
+    let shown = world.json(&["runs", "show", "r1", "main/0/1/1", "--json"]);
+    assert_eq!(shown["call"], "r1/main/0/1/1");
+    assert_eq!(shown["envelope"]["data"], "one\ntwo\nthree\n");
+    assert_eq!(shown["in_doubt"], false);
+}
+
+#[test]
+fn a_call_that_is_not_there_says_what_is_missing() {
+    let world = world_with_run();
+    world.check(
+        &["runs", "show", "r1", "main/0/1/9"],
+        &expect![[r#"
+        --- stderr
+        error: run r1 has no call r1/main/0/1/9
+
+        hint: haft runs show r1
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["runs", "show", "r2/main/0/1/9"],
+        &expect![[r#"
+        --- stderr
+        error: no run is called "r2"
+
+        hint: haft runs list
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["runs", "show", "r1", "9"],
+        &expect![[r#"
+        --- stderr
+        error: call "r1/9" is not valid: expected run/node/iteration/attempt/seq, found 2 of 5 parts
+
+        hint: haft runs list
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_was_undone_is_named() {
+    let world = World::with_files();
+    world.run(&["call", "--run", "r1", "write", r#"{"path":"a","content":"1"}"#]);
+    world.run(&["undo", "r1/main/0/1/1"]);
+    let undone = world.json(&["runs", "show", "r1", "--json"])["undone"].clone();
+    assert_eq!(undone[0]["of"], "r1/main/0/1/1");
+    assert_eq!(undone.as_array().unwrap().len(), 1);
+    for name in ["r1", "r1/main/0/1/1"] {
+        let shown = world.run(&["runs", "show", name]);
+        let line = shown.lines().find(|line| line.starts_with("undone")).unwrap();
+        assert!(line.contains("r1/main/0/1/1, on ") && line.contains(" by call run_"), "{line}");
+    }
+}
+
+#[test]
 fn nothing_recorded_is_nothing_made() {
     let world = World::new();
     world.check(

@@ -55,6 +55,13 @@ impl Terminal {
         }
     }
 
+    /// Reads until the screen shows this text somewhere, after what was typed last.
+    pub(crate) fn wait_for_any(&mut self, text: &str) {
+        while !self.shown[self.answered..].contains(text) {
+            assert!(self.read() > 0, "the command ended; shown so far:\n{}", self.shown);
+        }
+    }
+
     /// Lets the command finish; returns what was shown, what it printed, and its status.
     pub(crate) fn finish(mut self, child: Child) -> (String, String, Option<i32>) {
         // The last ends that are open are the command's; without them, reading ends.

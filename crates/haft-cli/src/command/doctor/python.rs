@@ -24,6 +24,9 @@ pub(super) struct PythonReport {
     pub(super) tools: usize,
     pub(super) errors: usize,
     pub(super) warnings: usize,
+    /// What the entry wants to be readable and is not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) not_readable: Vec<PathBuf>,
     /// Why nothing of the directory can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) problem: Option<String>,
@@ -41,7 +44,12 @@ pub(super) async fn python_reports(
     let mut taken = python::taken(&Registry::new(haft_tools::tools(settings.profile))?);
     let mut reports = Vec::new();
     for entry in &settings.python.entries {
-        let mut report = PythonReport { dir: entry.dir.clone(), ..PythonReport::default() };
+        let missing = entry.readable.iter().filter(|path| !path.exists());
+        let mut report = PythonReport {
+            dir: entry.dir.clone(),
+            not_readable: missing.cloned().collect(),
+            ..PythonReport::default()
+        };
         match finder.find(entry, &taken).await {
             Err(why) => report.problem = Some(why),
             Ok(found) => {

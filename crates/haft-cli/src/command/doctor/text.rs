@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Bash, Files, Layer, Mechanism, Program, PythonReport, Reach, Report, SandboxReport, Seen,
+    Bash, Files, Layer, Mechanism, ModelReport, Program, PythonReport, Reach, Report,
+    SandboxReport, Seen,
 };
 use crate::python::counted;
 
@@ -22,6 +23,7 @@ pub(super) fn text(report: &Report) -> String {
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
         ("Commands see", seen(&report.seen, &shown)),
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
+        ("Model", report.model.iter().map(model).collect()),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
     ];
@@ -108,8 +110,13 @@ fn seen(seen: &Seen, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
 
 fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
     let dir = shown(&report.dir);
+    let missing = report.not_readable.iter().map(|path| {
+        let text = format!("{} (readable of its [[python]] entry): it is not there", shown(path));
+        labelled("--", "not readable", &text)
+    });
+    let missing: String = missing.collect();
     if let Some(problem) = &report.problem {
-        return labelled("--", "left out", &format!("{dir}: {problem}"));
+        return labelled("--", "left out", &format!("{dir}: {problem}")) + &missing;
     }
     let interpreter = report.interpreter.as_deref().map_or(String::new(), shown);
     let version = report.version.as_deref().unwrap_or("of unknown version");
@@ -122,7 +129,20 @@ fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
             counted(report.warnings, "warning")
         ));
     }
-    labelled(if report.errors == 0 { "ok" } else { "~" }, "directory", &text)
+    labelled(if report.errors == 0 { "ok" } else { "~" }, "directory", &text) + &missing
+}
+
+fn model(report: &ModelReport) -> String {
+    let Some(name) = &report.name else {
+        return labelled("--", "cannot be asked", report.problem.as_deref().unwrap_or_default());
+    };
+    let place = report.base_url.as_ref().map_or(String::new(), |url| format!(" at {url}"));
+    let text = match (&report.problem, &report.key_variable) {
+        (Some(problem), _) => format!("{name}{place}: {problem}"),
+        (None, Some(variable)) => format!("{name}{place}; its key is in {variable}"),
+        (None, None) => format!("{name}{place}; no key is sent"),
+    };
+    labelled(if report.problem.is_none() { "ok" } else { "--" }, "model", &text)
 }
 
 fn files(files: &Files, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
@@ -209,6 +229,15 @@ mod tests {
     use super::super::reach::{NotReadable, RepositoryAbove};
     use super::*;
 
+    fn model() -> ModelReport {
+        ModelReport {
+            name: Some("openai/gpt-5".to_owned()),
+            key_variable: Some("OPENAI_API_KEY".to_owned()),
+            key_is_set: Some(true),
+            ..ModelReport::default()
+        }
+    }
+
     fn report() -> Report {
         let available = |name: &'static str, detail: &str| Mechanism {
             name,
@@ -250,6 +279,7 @@ mod tests {
                     worktree: "/srv/app".into(),
                 }],
             },
+            model: Some(model()),
             python: vec![PythonReport {
                 dir: "/srv/app/tools".into(),
                 interpreter: Some("/usr/bin/python3".into()),
@@ -257,6 +287,7 @@ mod tests {
                 tools: 3,
                 errors: 1,
                 warnings: 0,
+                not_readable: vec!["/srv/data".into()],
                 problem: None,
             }],
             files: Files {
@@ -310,6 +341,11 @@ mod tests {
               ~   directory             /srv/app/tools: 3 tools, Python 3.12.1
                                         (/usr/bin/python3); 1 error, 0 warnings: haft
                                         registry check
+              --  not readable          /srv/data (readable of its [[python]] entry): it is
+                                        not there
+
+            Model
+              ok  model                 openai/gpt-5; its key is in OPENAI_API_KEY
 
             Files of haft
               ok  state                 ~/.local/state/haft

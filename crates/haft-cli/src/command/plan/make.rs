@@ -1,22 +1,27 @@
 //! `haft plan make`: a model turns a request into a plan, which is shown and saved. It is not run.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use haft_contract::ToolId;
 use haft_model::Usage;
+use haft_plan::drive::Start;
 use haft_plan::planner::MadePlan;
 use haft_plan::{Graph, Plan};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
+use crate::compose::Tools;
 use crate::drawing::drawing;
 use crate::error::{CommandError, Status};
 use crate::model::planning::{self, Wish};
 use crate::model::{ModelArgs, took};
+use crate::plan_run::{self, PlanRun, rehearsal};
 use crate::state::State;
-use crate::{compose, input, output, plan_run, quote, settings};
+use crate::{compose, input, output, quote, settings};
 
 /// Where a plan is saved unless another file is named.
 const FILE_NAME: &str = "plan.json";
@@ -76,10 +81,10 @@ pub(crate) async fn run(
     let destination = Destination::of(&args);
     // An answer costs time and money: what would refuse to take it is found out before.
     destination.check()?;
-    let registry = compose::registry(&settings, state).await?;
-    let catalogue = plan_run::catalogue(&registry);
+    let tools = Tools::find(&settings, state).await?;
+    let catalogue = plan_run::catalogue(tools.offered());
     let wish = Wish { request: &request, input: given.as_ref(), settings: &settings };
-    let made = planning::make(&model, &registry, &catalogue, &wish).await?;
+    let made = planning::make(&model, tools.offered(), &catalogue, &wish).await?;
     let saved = destination.save(&made.text);
     if setting_args.json {
         let answer = Answer {
@@ -97,6 +102,9 @@ pub(crate) async fn run(
     }
     saved?;
     tell(&destination, &made, &args);
+    let plan = made.checked;
+    let work = PlanRun { plan, tools, run: compose::new_run()?, start: Start::New, input: given };
+    tell_asked(&rehearsal::asked_about(&work, settings, state).await?);
     Ok(Status::Done)
 }
 
@@ -132,6 +140,18 @@ fn tell(destination: &Destination, made: &MadePlan, args: &MakeArgs) {
         command.push_str(&format!(" --input {}", quote::shell(input)));
     }
     output::note(format_args!("saved in {}; to run it: {command}", file.display()));
+}
+
+/// Says which tools are not dangerous, and asked about all the same when the plan is run as it is.
+fn tell_asked(tools: &BTreeSet<ToolId>) {
+    if tools.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = tools.iter().map(ToolId::as_str).collect();
+    output::note(format_args!(
+        "not dangerous, but asked about when the plan is run, and refused where nobody is there; --allow lets them run: {}",
+        names.join(", ")
+    ));
 }
 
 /// Where the plan goes.

@@ -6,7 +6,7 @@ use haft_python::{Difference, Problem, Severity};
 use serde::Serialize;
 
 use super::survey::{Surveyed, survey};
-use super::sync::{RegistryState, differences};
+use super::sync::{RegistryState, differences, mend};
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::output;
@@ -83,7 +83,7 @@ fn answer(surveyed: &Surveyed) -> DirectoryAnswer<'_> {
             let (registry, error) = match differences(found) {
                 RegistryState::Missing => (None, None),
                 RegistryState::Read(differences) => (Some(differences), None),
-                RegistryState::Unusable(why) => (None, Some(why)),
+                RegistryState::Unusable(why) => (None, Some(format!("{why}; {}", mend(dir)))),
             };
             DirectoryAnswer {
                 dir,

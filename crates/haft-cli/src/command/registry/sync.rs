@@ -26,7 +26,11 @@ pub(crate) const REGISTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
+    /// It is, unless something stands there that cannot be read.
     Write,
+    /// It is, whatever stands there.
+    WriteOver,
+    /// It is not.
     Report,
 }
 
@@ -107,12 +111,15 @@ fn read_text(path: &Path) -> io::Result<String> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let mut text = String::new();
-    file.take(REGISTRY_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if u64::try_from(text.len()).is_ok_and(|bytes| bytes > REGISTRY_BYTES_MAX) {
+    let mut bytes = Vec::new();
+    file.take(REGISTRY_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > REGISTRY_BYTES_MAX) {
         return Err(io::Error::other(format!("it has more than {REGISTRY_BYTES_MAX} bytes")));
     }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|err| {
+        let byte = err.utf8_error().valid_up_to() + 1;
+        io::Error::other(format!("it is no text in UTF-8, from byte {byte} on"))
+    })
 }
 
 fn synced(surveyed: &Surveyed, mode: Mode) -> Result<Answer, CommandError> {
@@ -130,15 +137,30 @@ fn synced(surveyed: &Surveyed, mode: Mode) -> Result<Answer, CommandError> {
         Ok(found) => found,
         Err(why) => return Ok(Answer { error: Some(why.clone()), ..nothing }),
     };
-    // One that says nothing is written anew: there is nothing in it to be kept.
-    let registered = match read(&found.directory.path.join(FILE_NAME)) {
-        Ok(registered) => registered.unwrap_or_default(),
-        Err(why) if mode == Mode::Report => return Ok(Answer { error: Some(why), ..nothing }),
-        Err(_) => RegistryFile::default(),
+    let registered = match (read(&found.directory.path.join(FILE_NAME)), mode) {
+        (Ok(registered), _) => registered.unwrap_or_default(),
+        // One typing mistake must not cost what somebody wrote by hand.
+        (Err(why), Mode::Write | Mode::Report) => {
+            let error = format!("{why}; it stays as it is: {}", mend(&nothing.dir));
+            return Ok(Answer { error: Some(error), ..nothing });
+        }
+        (Err(_), Mode::WriteOver) => RegistryFile::default(),
     };
     let differences = registered.differences(&found.checked.tools, &found.files);
-    let written = mode == Mode::Write && write_changed(found)?;
+    let written = match mode {
+        Mode::Write | Mode::WriteOver => write_changed(found)?,
+        Mode::Report => false,
+    };
     Ok(Answer { written, differences, left_out: left_out(found), ..nothing })
+}
+
+/// Says of a registry that cannot be used what to do about it.
+pub(super) fn mend(dir: &Path) -> String {
+    if check_replaceable(&dir.join(FILE_NAME)).is_err() {
+        return "remove it first".to_owned();
+    }
+    let dir = quote::shell(&shown(dir));
+    format!("mend it, or write it anew with haft registry sync --force {dir}")
 }
 
 /// Returns the files that have errors.
@@ -203,11 +225,11 @@ fn text(answer: &Answer, mode: Mode) -> String {
         ));
     }
     let result = match (mode, answer.written, answer.differences.is_empty()) {
-        (Mode::Write, true, _) => format!("wrote {path}\n"),
-        (Mode::Write, false, _) | (Mode::Report, _, true) => {
+        (Mode::Write | Mode::WriteOver, true, _) => format!("wrote {path}\n"),
+        (Mode::Write | Mode::WriteOver, false, _) | (Mode::Report, _, true) => {
             format!("{path} is what the files say\n")
         }
-        (Mode::Report, _, false) => format!("{path} differs from the files\n"),
+        (Mode::Report, _, false) => format!("{path} differs from the files; nothing was written\n"),
     };
     text + &result
 }

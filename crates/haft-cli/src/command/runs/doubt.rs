@@ -5,7 +5,7 @@ use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, RunRow,
 
 use super::text;
 use crate::cli::SettingArgs;
-use crate::{hint, output, owner, plan_run};
+use crate::{hint, output, plan_run};
 
 /// Calls in doubt that are shown with what to type about them.
 pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
@@ -20,7 +20,7 @@ pub(super) async fn find(
         return Ok(doubts);
     }
     // What a process that is gone left open is in doubt as soon as anybody looks after its runs.
-    let owner_is_gone = run.holder.as_ref().is_some_and(|holder| owner::is_gone(&holder.owner));
+    let owner_is_gone = text::is_left_behind(run);
     let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.id.clone()) };
     loop {
         let calls = journal.calls(query.clone()).await?;
@@ -30,7 +30,8 @@ pub(super) async fn find(
     }
 }
 
-fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
+/// Returns whether somebody has to say what became of a call.
+pub(super) fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
     let is_open = match call.status {
         Status::Unknown => call.verdict.is_none(),
         Status::Intended => owner_is_gone,
@@ -43,12 +44,8 @@ fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
 pub(super) fn text(run: &RunRow, doubts: &[CallRow], settings: &SettingArgs) -> String {
     let what = match doubts.len() {
         0 => return String::new(),
-        1 => "1 call is in doubt: it was begun, its end was never recorded, and it".to_owned(),
-        count => {
-            format!(
-                "{count} calls are in doubt: they were begun, their end was never recorded, and each"
-            )
-        }
+        1 => "1 call is in doubt: it was begun, and it".to_owned(),
+        count => format!("{count} calls are in doubt: they were begun, and each"),
     };
     let mut lines = vec![format!("\n{what} may or may not have happened:")];
     for call in doubts.iter().take(DOUBTS_SHOWN_MAX) {

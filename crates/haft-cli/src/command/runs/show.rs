@@ -12,12 +12,13 @@ use haft_journal::{
 use serde::Serialize;
 
 use super::named::{NamedCall, NamedEffect, NamedOutcome, NamedSnapshot};
-use super::{doubt, text, unknown_run};
+use super::undone::{self, Undone};
+use super::{call, doubt, text, unknown_run};
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::table::table;
 use crate::time::rfc3339;
-use crate::{output, owner};
+use crate::{call_name, output, owner};
 
 /// Tasks of which it is shown what a retry would be warned of.
 pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
@@ -26,12 +27,21 @@ const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
 
 /// Show a run and its calls in their order
 ///
-/// Begins with the run itself, with what a retry of a task would be warned of, and with the calls in doubt and what to type
-/// about them.
+/// Begins with the run itself, with what a retry of a task would be warned of, with what was undone, and with the calls in doubt
+/// and what to type about them. Of a single call all that was recorded is shown: input, answer, what the tool printed,
+/// snapshots and keys.
 #[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft runs show nightly
+  haft runs show nightly/main/0/1/3
+  haft runs show nightly main/0/1/3 --json")]
 pub(super) struct ShowArgs {
-    /// The run, as haft runs list shows it
+    /// The run, as haft runs list shows it, or a call: run/node/iteration/attempt/seq
+    #[arg(value_name = "RUN|CALL")]
     run: String,
+    /// The call inside the run: node/iteration/attempt/seq
+    call: Option<String>,
     /// Most calls to show: the latest ones
     #[arg(long, default_value_t = QUERY_CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(QUERY_CALLS_MAX)))]
     limit: u32,
@@ -45,6 +55,7 @@ struct Found {
     calls: Vec<CallRow>,
     late_outcomes: Vec<LateOutcome>,
     snapshots: Vec<SnapshotNote>,
+    undone: Vec<Undone>,
 }
 
 /// What a program is told of a run.
@@ -60,6 +71,7 @@ struct Told<'a> {
     calls: Vec<NamedCall<'a>>,
     late_outcomes: Vec<NamedOutcome<'a>>,
     snapshots: Vec<NamedSnapshot<'a>>,
+    undone: &'a [Undone],
 }
 
 /// What the next attempt of a task would be warned of.
@@ -77,6 +89,10 @@ pub(super) async fn run(
     journal: Option<&dyn Journal>,
     settings: &SettingArgs,
 ) -> Result<Status, CommandError> {
+    let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
+    if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {
+        return call::show(&call_name::parse(call)?, journal, settings).await;
+    }
     let id = RunId::parse(&args.run).map_err(CommandError::usage)?;
     let journal = journal.ok_or_else(|| unknown_run(&args.run))?;
     let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
@@ -88,6 +104,7 @@ pub(super) async fn run(
         retries: retries(journal, &calls).await?,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
+        undone: undone::find(journal, &run).await?,
         run,
         calls,
     };
@@ -128,7 +145,7 @@ fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
 }
 
 fn told(found: &Found) -> Result<Told<'_>, CommandError> {
-    let Found { run, doubts, retries, calls, late_outcomes, snapshots } = found;
+    let Found { run, doubts, retries, calls, late_outcomes, snapshots, undone } = found;
     Ok(Told {
         run,
         holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
@@ -140,6 +157,7 @@ fn told(found: &Found) -> Result<Told<'_>, CommandError> {
             .map(NamedOutcome::try_from)
             .collect::<Result<_, _>>()?,
         snapshots: snapshots.iter().map(NamedSnapshot::from).collect(),
+        undone,
     })
 }
 
@@ -193,6 +211,7 @@ fn head(found: &Found) -> String {
         );
         lines.push(("retry", text));
     }
+    lines.extend(found.undone.iter().map(|undone| ("undone", undone.text())));
     lines.into_iter().map(|(label, text)| format!("{label:<10}{text}\n")).collect()
 }
 
@@ -200,7 +219,8 @@ fn body(found: &Found) -> String {
     let mut text = String::new();
     if !found.calls.is_empty() {
         let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
-        text.push_str(&format!("\n{}\n", table(&headings, found.calls.iter().map(cells))));
+        let rows = found.calls.iter().map(|call| cells(call, &found.run));
+        text.push_str(&format!("\n{}\n", table(&headings, rows)));
     }
     if !found.late_outcomes.is_empty() {
         let headings = ["LATE OUTCOME OF", "TOOL", "STATUS", "FINISHED", "EPOCH"];
@@ -210,11 +230,11 @@ fn body(found: &Found) -> String {
     text
 }
 
-fn cells(call: &CallRow) -> Vec<String> {
+fn cells(call: &CallRow, run: &RunRow) -> Vec<String> {
     vec![
         call.id().to_string(),
         output::visible(&call.tool),
-        text::status(call),
+        text::status_in(call, run),
         rfc3339(call.started_at_ms),
         text::duration(call),
         text::code(call),

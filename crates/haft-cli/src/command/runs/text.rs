@@ -1,7 +1,8 @@
 //! Calls and holders in words, as all views of the journal show them.
 
 use haft::{Clock as _, SystemClock};
-use haft_journal::{CallRow, Holder};
+use haft_contract::Effect;
+use haft_journal::{CallRow, Holder, RunRow, Status};
 use serde_json::{Map, Value};
 
 use crate::table::shortened;
@@ -20,6 +21,24 @@ pub(super) fn status(call: &CallRow) -> String {
         }
         (Some(_) | None, _) => call.status.to_string(),
     }
+}
+
+/// Returns the status of a call of a run: one that was begun by a process that is gone is not under way any more.
+pub(super) fn status_in(call: &CallRow, run: &RunRow) -> String {
+    match (call.status, call.effect) {
+        (Status::Intended, Effect::Once) if is_left_behind(run) => {
+            "begun, end not recorded; in doubt".to_owned()
+        }
+        (Status::Intended, Effect::Read | Effect::Idempotent) if is_left_behind(run) => {
+            "begun, end not recorded".to_owned()
+        }
+        _ => status(call),
+    }
+}
+
+/// Returns whether the process that holds a run is gone.
+pub(super) fn is_left_behind(run: &RunRow) -> bool {
+    run.holder.as_ref().is_some_and(|holder| owner::is_gone(&holder.owner))
 }
 
 /// Returns how long the call took, in milliseconds.

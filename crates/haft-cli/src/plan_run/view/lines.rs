@@ -4,6 +4,7 @@
 use haft_plan::drive::Event;
 use haft_plan::{NodeError, NodeId, NodeStatus};
 
+use super::colour::{self, painted};
 use super::label::{Labels, on_one_line};
 use super::{LOG_LINE_CHARS_MAX, LOG_LINES_SHOWN_MAX, Show, TOLD_FAILURES_MAX, TOLD_NODES_MAX};
 use crate::output;
@@ -25,7 +26,7 @@ impl<'p> Lines<'p> {
         Self { labels, ended: 0, failures: 0 }
     }
 
-    /// Returns the line about an event, if it has one.
+    /// Returns the line about an event, if it has one: coloured, and else visible text.
     pub(super) fn line(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::PlanStarted { run, nodes } => {
@@ -35,13 +36,15 @@ impl<'p> Lines<'p> {
             }
             Event::NodeRetrying { node, attempt, delay_ms, error } => {
                 let said = format!("attempt {attempt} failed, the next in {}", in_words(*delay_ms));
+                let said = painted(colour::FAILED_FOR_NOW, &said);
                 self.of_failure(|labels| labels.line(*node, &said, &told(error)))
             }
             Event::NodeFinished { node, status, duration_ms, replayed, error, log } => {
-                let mut said = match status {
-                    NodeStatus::InDoubt => "in doubt".to_owned(),
-                    status => status.as_str().to_owned(),
+                let name = match status {
+                    NodeStatus::InDoubt => "in doubt",
+                    status => status.as_str(),
                 };
+                let mut said = painted(colour::of_status(*status), name);
                 match (replayed, status) {
                     (_, NodeStatus::InDoubt) => {}
                     (true, _) => said.push_str(", recalled"),
@@ -53,7 +56,8 @@ impl<'p> Lines<'p> {
                 self.of_end(*status, line)
             }
             Event::NodeSkipped { node, because_of } => {
-                let said = format!("skipped because of node {because_of}");
+                let said = painted(colour::of_status(NodeStatus::Skipped), "skipped");
+                let said = format!("{said} because of node {because_of}");
                 let line = self.labels.line(*node, &said, "");
                 self.of_end(NodeStatus::Skipped, line)
             }
@@ -91,7 +95,9 @@ impl<'p> Lines<'p> {
 /// Returns what a tool printed, each line marked with its node.
 fn printed(node: NodeId, log: &str) -> String {
     let lines = log.trim_end().lines();
-    let line = |line: &str| format!("\n{node} | {}", shortened(line, LOG_LINE_CHARS_MAX));
+    let line = |line: &str| {
+        format!("\n{node} | {}", output::visible(&shortened(line, LOG_LINE_CHARS_MAX)))
+    };
     let mut text: String = lines.clone().take(LOG_LINES_SHOWN_MAX).map(line).collect();
     match lines.count().saturating_sub(LOG_LINES_SHOWN_MAX) {
         0 => {}
@@ -111,7 +117,7 @@ fn told(error: &NodeError) -> String {
 impl Show for Lines<'_> {
     fn event(&mut self, event: &Event) {
         if let Some(line) = self.line(event) {
-            output::note(line);
+            output::coloured_note(&line);
         }
     }
 }

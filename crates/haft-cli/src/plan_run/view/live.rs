@@ -1,23 +1,28 @@
-//! The live view on a terminal: lines of nodes that ended scroll by, beneath them a line for each node that runs or waits
-//! for its next attempt, and at the bottom how far the plan is.
+//! The live view on a terminal: lines of nodes that ended scroll by, beneath them a line for each node that runs or that
+//! waits for its next attempt, for a resource or for the bounds of its tool, and at the bottom how far the plan is.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use clap::builder::styling::Style;
 use haft_plan::NodeId;
-use haft_plan::drive::Event;
+use haft_plan::drive::{Event, WaitsFor};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Show;
-use super::label::Labels;
+use super::colour::{self, painted};
+use super::label::{Labels, on_one_line};
 use super::lines::Lines;
 use crate::time::in_words;
 
-/// Lines of nodes that run; further ones are counted.
+/// Lines of nodes that run or wait; further ones are counted.
 pub(crate) const RUNNING_LINES_MAX: usize = 8;
 /// How often the terminal is drawn anew in a second, at most.
 const DRAWN_PER_SECOND: u8 = 15;
-const WHOLE: &str = "{bar:24} {pos}/{len} nodes, {msg}";
+const WHOLE: &str = "{bar:24} {pos}/{len} nodes, {wide_msg}";
+const WHOLE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
+/// Columns below which the bar is short.
+const NARROW_COLUMNS: u16 = 72;
 const LINE: &str = "  {wide_msg}";
 /// Terminals that can do nothing but print.
 const DUMB: &str = "dumb";
@@ -33,15 +38,27 @@ pub(super) struct Live<'p> {
     under_way: BTreeMap<NodeId, UnderWay>,
     failures: usize,
     is_hidden: bool,
+    is_coloured: bool,
 }
 
-/// A node that runs or waits for its next attempt.
+/// A node that runs or waits.
 struct UnderWay {
-    attempt: u32,
+    doing: Doing,
     since: Instant,
-    /// How long it waits for its next attempt, in milliseconds.
-    waits_ms: Option<u64>,
     line: Option<ProgressBar>,
+}
+
+enum Doing {
+    /// It waits for something other than earlier nodes.
+    Waiting(WaitsFor),
+    Running {
+        attempt: u32,
+    },
+    /// It failed, and its next attempt is made after so many milliseconds.
+    Failed {
+        attempt: u32,
+        waits_ms: u64,
+    },
 }
 
 impl<'p> Live<'p> {
@@ -55,7 +72,9 @@ impl<'p> Live<'p> {
             return None;
         }
         let count = u64::try_from(labels.count()).unwrap_or(u64::MAX);
-        let whole = screen.add(ProgressBar::new(count).with_style(style(WHOLE)));
+        let is_narrow = columns().is_some_and(|columns| columns < NARROW_COLUMNS);
+        let template = if is_narrow { WHOLE_NARROW } else { WHOLE };
+        let whole = screen.add(ProgressBar::new(count).with_style(style(template)));
         Some(Self {
             labels,
             lines: Lines::new(labels),
@@ -65,15 +84,27 @@ impl<'p> Live<'p> {
             under_way: BTreeMap::new(),
             failures: 0,
             is_hidden: false,
+            is_coloured: crate::output::stderr_has_colours(),
         })
     }
 
-    fn begin(&mut self, node: NodeId, attempt: u32) {
-        let shown = self.under_way.values().filter(|under_way| under_way.line.is_some()).count();
+    /// Notes what a node does now. Those that run have lines before those that wait.
+    fn turn_to(&mut self, node: NodeId, doing: Doing) {
         let kept = self.under_way.remove(&node).and_then(|under_way| under_way.line);
-        let line = kept.or_else(|| (shown < RUNNING_LINES_MAX).then(|| self.add_line()));
-        let under_way = UnderWay { attempt, since: Instant::now(), waits_ms: None, line };
-        self.under_way.insert(node, under_way);
+        let shown = self.under_way.values().filter(|other| other.line.is_some()).count();
+        let line = match (kept, &doing) {
+            (Some(line), _) => Some(line),
+            (None, _) if shown < RUNNING_LINES_MAX => Some(self.add_line()),
+            (None, Doing::Waiting(_)) => None,
+            (None, Doing::Running { .. } | Doing::Failed { .. }) => self.line_of_waiting(),
+        };
+        self.under_way.insert(node, UnderWay { doing, since: Instant::now(), line });
+    }
+
+    /// Takes the line of the last node that only waits.
+    fn line_of_waiting(&mut self) -> Option<ProgressBar> {
+        let mut waiting = self.under_way.values_mut().rev().filter(|other| other.is_waiting());
+        waiting.find_map(|other| other.line.take())
     }
 
     fn add_line(&self) -> ProgressBar {
@@ -91,23 +122,48 @@ impl<'p> Live<'p> {
     /// Gives a line that became free to the first node that has none.
     fn give_line(&mut self) {
         let line = self.add_line();
-        let without = self.under_way.values_mut().find(|under_way| under_way.line.is_none());
-        match without {
+        let mut first = None;
+        for under_way in self.under_way.values_mut().filter(|under_way| under_way.line.is_none()) {
+            if !under_way.is_waiting() {
+                under_way.line = Some(line);
+                return;
+            }
+            first.get_or_insert(under_way);
+        }
+        match first {
             Some(under_way) => under_way.line = Some(line),
             None => self.screen.remove(&line),
+        }
+    }
+
+    /// Lets something be said above the lines that are drawn anew.
+    fn say(&self, say: impl FnOnce()) {
+        // A hidden screen prints nothing, and what is said beside a question must not be lost.
+        if self.is_hidden {
+            say();
+        } else {
+            // What a key of an interrupt leaves on the screen goes with the lines that are drawn anew.
+            self.screen.suspend(say);
         }
     }
 
     fn draw(&self) {
         for (node, under_way) in &self.under_way {
             if let Some(line) = &under_way.line {
-                line.set_message(self.labels.line(*node, &under_way.said(), ""));
+                let said = under_way.said();
+                let style = under_way.doing.style();
+                let said = if self.is_coloured { painted(style, &said) } else { said };
+                line.set_message(self.labels.line(*node, &said, ""));
             }
         }
-        let hidden = self.under_way.values().filter(|under_way| under_way.line.is_none()).count();
+        let hidden = self.under_way.values().filter(|under_way| under_way.line.is_none());
+        let (waiting, running): (Vec<_>, Vec<_>) = hidden.partition(|other| other.is_waiting());
         let mut said = in_seconds(millis(self.begun));
-        if hidden > 0 {
-            said.push_str(&format!(", {hidden} more under way"));
+        if !running.is_empty() {
+            said.push_str(&format!(", {} more under way", running.len()));
+        }
+        if !waiting.is_empty() {
+            said.push_str(&format!(", {} more waiting", waiting.len()));
         }
         if self.failures > 0 {
             said.push_str(&format!(", {} without success", self.failures));
@@ -117,28 +173,71 @@ impl<'p> Live<'p> {
 }
 
 impl UnderWay {
+    fn is_waiting(&self) -> bool {
+        match self.doing {
+            Doing::Waiting(_) => true,
+            Doing::Running { .. } | Doing::Failed { .. } => false,
+        }
+    }
+
     fn said(&self) -> String {
         let passed_ms = millis(self.since);
-        let tried =
-            if self.attempt > 1 { format!(", attempt {}", self.attempt) } else { String::new() };
-        match self.waits_ms {
-            Some(waits_ms) => {
-                let left = in_seconds(waits_ms.saturating_sub(passed_ms));
-                format!("failed{tried}, the next in {left}")
+        let tried = |attempt: u32| match attempt {
+            1 => String::new(),
+            attempt => format!(", attempt {attempt}"),
+        };
+        match &self.doing {
+            Doing::Waiting(waits_for) => waiting(waits_for, passed_ms),
+            Doing::Running { attempt } => {
+                format!("running {}{}", in_seconds(passed_ms), tried(*attempt))
             }
-            None => format!("running {}{tried}", in_seconds(passed_ms)),
+            Doing::Failed { attempt, waits_ms } => {
+                let left = in_seconds(waits_ms.saturating_sub(passed_ms));
+                format!("failed{}, the next in {left}", tried(*attempt))
+            }
         }
+    }
+}
+
+impl Doing {
+    fn style(&self) -> Style {
+        match self {
+            Self::Waiting(_) => colour::WAITING,
+            Self::Running { .. } => colour::RUNNING,
+            Self::Failed { .. } => colour::FAILED_FOR_NOW,
+        }
+    }
+}
+
+/// Says what a node waits for.
+fn waiting(waits_for: &WaitsFor, passed_ms: u64) -> String {
+    match waits_for {
+        WaitsFor::Resource { resource, used_by } => {
+            format!("waiting for {}, used by node {used_by}", on_one_line(resource))
+        }
+        WaitsFor::Concurrency { at_once: 1 } => "waiting: 1 call of it at a time".to_owned(),
+        WaitsFor::Concurrency { at_once } => format!("waiting: {at_once} calls of it at a time"),
+        WaitsFor::Rate { per_minute, wait_ms } => {
+            let left = in_seconds(wait_ms.saturating_sub(passed_ms));
+            format!("waiting: {per_minute} calls of it a minute, the next in {left}")
+        }
+        // What is added there later is at least a reason to wait.
+        _ => "waiting".to_owned(),
     }
 }
 
 impl Show for Live<'_> {
     fn event(&mut self, event: &Event) {
         match event {
-            Event::NodeStarted { node, attempt, .. } => self.begin(*node, *attempt),
-            Event::NodeRetrying { node, delay_ms, .. } => {
-                if let Some(under_way) = self.under_way.get_mut(node) {
-                    (under_way.waits_ms, under_way.since) = (Some(*delay_ms), Instant::now());
-                }
+            Event::NodeWaiting { node, waits_for } => {
+                self.turn_to(*node, Doing::Waiting(waits_for.clone()));
+            }
+            Event::NodeStarted { node, attempt, .. } => {
+                self.turn_to(*node, Doing::Running { attempt: *attempt });
+            }
+            Event::NodeRetrying { node, attempt, delay_ms, .. } => {
+                let (attempt, waits_ms) = (*attempt, *delay_ms);
+                self.turn_to(*node, Doing::Failed { attempt, waits_ms });
             }
             Event::NodeFinished { node, status, .. } => {
                 self.failures += usize::from(*status != haft_plan::NodeStatus::Succeeded);
@@ -151,19 +250,13 @@ impl Show for Live<'_> {
             _ => {}
         }
         if let Some(line) = self.lines.line(event) {
-            self.note(&line);
+            self.say(|| crate::output::coloured_note(&line));
         }
         self.draw();
     }
 
     fn note(&mut self, text: &str) {
-        // A hidden screen prints nothing, and what is said beside a question must not be lost.
-        if self.is_hidden {
-            crate::output::note(text);
-        } else {
-            // What a key of an interrupt leaves on the screen goes with the lines that are drawn anew.
-            self.screen.suspend(|| crate::output::note(text));
-        }
+        self.say(|| crate::output::note(text));
     }
 
     fn make_way(&mut self) {
@@ -197,6 +290,12 @@ fn in_seconds(duration_ms: u64) -> String {
 
 fn draw_target() -> ProgressDrawTarget {
     ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND)
+}
+
+/// Returns how many columns the terminal has, if it knows.
+fn columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
 }
 
 fn style(template: &str) -> ProgressStyle {

@@ -145,7 +145,9 @@ fn dangerous_tools_are_named_or_nothing_is_run() {
 
         made a plan (30 tokens read, 4 written)
         dangerous, so that each runs only when it is allowed: bash
-        error: the plan calls dangerous tools that nobody allowed, so it was not run: bash; give --allow with each, or offer others with --tools
+        error: the plan calls dangerous tools that nobody allowed, so it was not run: bash; give --allow with each, or offer others with --tools; it is kept in plan.json
+
+        hint: haft run plan.json --allow bash
         --- status 3
     "#]].assert_eq(&server.shown(&world, &DO));
     assert!(!world.path("work/ran.txt").exists());

@@ -157,7 +157,8 @@ fn what_the_list_of_a_plan_is_confirmed_for_is_shown_with_the_input_of_the_plan(
 fn a_live_view_makes_way_for_questions_and_leaves_only_lines() {
     let world = twice();
     let mut command = world.haft(&["run", "twice.json", "--run", "r1"]);
-    let shown = answered(&world, command.env("TERM", "xterm"), &["o\n"]);
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
+    let shown = answered(&world, &mut command, &["o\n"]);
     assert!(shown.ends_with("--- stdout\none\ntwo\n--- status 0\n"), "{shown}");
     let is_drawn = shown.contains("0/2 nodes") && shown.contains("1 bash running");
     assert!(is_drawn && shown.contains("0 bash succeeded in 0 ms"), "{shown}");
@@ -237,4 +238,60 @@ fn an_interrupt_at_that_question_leaves_all_as_it_is() {
     let (shown, _, status) = terminal.finish(child);
     assert!(shown.ends_with("hint: haft runs show r1\n"), "{shown}");
     assert_eq!(status, Some(4));
+}
+
+/// Two nodes that may not run at the same time, and a third that waits for the rate of its tool.
+const WAITING: &str = r#"{
+  "nodes": [
+    {"id": 0, "tool": "bash", "inputs": {"cmd": "echo begun > begun; read line < go"}, "depends_on": [], "resources": ["db"]},
+    {"id": 1, "tool": "read", "inputs": {"path": "notes.txt"}, "depends_on": [], "resources": ["db"]},
+    {"id": 2, "tool": "read", "inputs": {"path": "missing"}, "depends_on": [], "on_fail": "continue"},
+    {"id": 3, "tool": "bash", "inputs": {"cmd": "true"}, "depends_on": []}
+  ],
+  "final_output_node": 1
+}"#;
+
+/// Drives that plan on a terminal of its own, and returns all that was drawn.
+fn drawn(variables: &[(&str, &str)]) -> String {
+    let world = world();
+    world.write("work/waiting.json", WAITING);
+    world.write("work/haft.toml", "[plan.tools.bash]\nconcurrency = 1\n");
+    let begun = world.fifo("work/begun");
+    world.fifo("work/go");
+    let mut terminal = Terminal::new();
+    let mut command = world.haft(&["run", "waiting.json", "--run", "r1", "--allow", "bash"]);
+    command.env("TERM", "xterm").envs(variables.iter().copied());
+    let child = terminal.start(&mut command);
+    assert_eq!(std::fs::read_to_string(begun).unwrap(), "begun\n");
+    terminal.wait_for_any("1 call of it at a time");
+    std::fs::write(world.path("work/go"), "go\n").unwrap();
+    let (shown, stdout, status) = terminal.finish(child);
+    assert_eq!((stdout.as_str(), status), ("one\ntwo\nthree\n", Some(0)), "{shown}");
+    shown
+}
+
+#[test]
+fn a_live_view_shows_what_waits_and_for_what_in_colours() {
+    let shown = drawn(&[]);
+    for text in [
+        "1 read \u{1b}[2mwaiting for db, used by node 0\u{1b}[0m",
+        "3 bash \u{1b}[2mwaiting: 1 call of it at a time\u{1b}[0m",
+        "0 bash \u{1b}[36mrunning ",
+        "1 read \u{1b}[32msucceeded\u{1b}[0m in ",
+        "2 read \u{1b}[31mfailed\u{1b}[0m in ",
+    ] {
+        assert!(shown.contains(text), "{text:?} in {shown:?}");
+    }
+}
+
+#[test]
+fn a_live_view_has_no_colours_for_whoever_wants_none() {
+    let shown = drawn(&[("NO_COLOR", "1")]);
+    assert!(shown.contains("1 read waiting for db, used by node 0"), "{shown:?}");
+    assert!(shown.contains("2 read failed in "), "{shown:?}");
+    let coloured = shown.split("\u{1b}[").skip(1).any(|rest| {
+        rest.split_once('m')
+            .is_some_and(|(code, _)| code.chars().all(|it| it.is_ascii_digit() || it == ';'))
+    });
+    assert!(!coloured, "{shown:?}");
 }

@@ -185,7 +185,7 @@ fn what_was_killed_is_gone_on_with_and_nothing_is_repeated() {
         {"event":"node_started","node":1,"tool":"bash","attempt":1}
         {"event":"node_finished","node":1,"status":"in_doubt","duration_ms":0,"replayed":false,"error":{"code":"IN_DOUBT","text":"bash was begun and nobody knows how it ended, so it may or may not have happened"}}
         {"event":"plan_finished","ending":"in_doubt"}
-        {"event":"result","run":"r1","trace":{"ending":"in_doubt","final_output_node":2,"nodes":[{"id":0,"tool":"bash","status":"succeeded","attempts":1,"inputs":{"cmd":"echo first >> log"},"output":{"output":""}},{"id":1,"tool":"bash","status":"in_doubt","attempts":0,"inputs":{"cmd":"echo ordered >> log; echo begun > begun; read line < go; echo $line"},"error":{"code":"IN_DOUBT","text":"bash was begun and nobody knows how it ended, so it may or may not have happened"}},{"id":2,"tool":"bash","status":"pending","attempts":0}],"final_output":null},"doubts":[{"node":1,"call":"r1/n1/0/1/1","text":"in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n1/0/1/1 happened|not-happened|retry"}],"timings":{"duration_ms":0,"nodes":[{"id":0,"call":"r1/n0/0/1/1","duration_ms":0,"replayed":true},{"id":1,"call":"r1/n1/0/1/1","duration_ms":0}]}}
+        {"event":"result","run":"r1","trace":{"ending":"in_doubt","final_output_node":2,"nodes":[{"id":0,"tool":"bash","status":"succeeded","attempts":1,"inputs":{"cmd":"echo first >> log"},"output":{"output":""}},{"id":1,"tool":"bash","status":"in_doubt","attempts":0,"inputs":{"cmd":"echo ordered >> log; echo begun > begun; read line < go; echo $line"},"error":{"code":"IN_DOUBT","text":"bash was begun and nobody knows how it ended, so it may or may not have happened"}},{"id":2,"tool":"bash","status":"pending","attempts":0}],"has_output":false,"final_output":null},"doubts":[{"node":1,"call":"r1/n1/0/1/1","text":"in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n1/0/1/1 happened|not-happened|retry"}],"timings":{"duration_ms":0,"nodes":[{"id":0,"call":"r1/n0/0/1/1","duration_ms":0,"replayed":true},{"id":1,"call":"r1/n1/0/1/1","duration_ms":0}]}}
         --- stderr
         error: run r1 stopped, because a call is in doubt; 1 of 3 nodes succeeded, 1 in doubt, 1 left to do
           node 1: in doubt: bash was begun as call r1/n1/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n1/0/1/1 happened|not-happened|retry
@@ -199,4 +199,68 @@ fn what_was_killed_is_gone_on_with_and_nothing_is_repeated() {
     world.run(&["runs", "settle", "r1/n1/0/1/1", "happened"]);
     assert_eq!(world.run(&["resume", "r1", "--allow", "bash"]), "first\nordered\nlast\n");
     assert_eq!(world.read("work/log"), "first\nordered\nlast\n");
+}
+
+/// A plan whose first node orders something, runs into its time, and halts it or not.
+fn late(on_fail: &str) -> World {
+    let world = World::with_files();
+    let plan = r#"{
+      "nodes": [
+        {"id": 0, "tool": "bash", "inputs": {"cmd": "echo ordered >> log; read line < go"}, "depends_on": [],
+         "timeout": 1, "on_fail": "HOW"},
+        {"id": 1, "tool": "read", "inputs": {"path": "notes.txt"}, "depends_on": []}
+      ],
+      "final_output_node": 1
+    }"#;
+    world.write("work/late.json", &plan.replace("HOW", on_fail));
+    world.fifo("work/go");
+    world
+}
+
+#[test]
+fn what_halted_the_plan_in_the_middle_of_its_effect_is_in_doubt_at_once() {
+    let world = late("halt");
+    let run = ["run", "late.json", "--run", "r1", "--allow", "bash", "--parallel", "1"];
+    world.check(&run, &expect![[r#"
+        --- stderr
+        run r1: 2 nodes
+        0 bash failed in 0 ms: TOOL_TIMEOUT: node 0 took longer than its timeout of 1 s and was stopped; its effect may or may not have happened: check before repeating
+        error: run r1 was halted, because node 0 failed; 0 of 2 nodes succeeded, 1 failed, 1 cancelled
+          node 0: bash: TOOL_TIMEOUT: node 0 took longer than its timeout of 1 s and was stopped; its effect may or may not have happened: check before repeating
+          node 0: call r1/n0/0/1/1 was begun and did not come to its end, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n0/0/1/1 happened|not-happened|retry
+
+        hint: haft runs show r1
+        --- status 4
+    "#]]);
+    let shown = world.run(&["runs", "show", "r1", "n0/0/1/1"]);
+    for text in [
+        "\nstatus    unknown; in doubt\n",
+        "\nerror:\n  bash did not end within 1000 ms",
+        "\n    \"timeout_ms\": 1000,\n",
+        "\n  haft runs settle r1/n0/0/1/1 happened ",
+        "\n  haft resume r1\n",
+    ] {
+        assert!(shown.contains(text), "{text:?} in {shown}");
+    }
+    world.check(&["resume", "r1", "--allow", "bash"], &expect![[r#"
+        --- stderr
+        run r1: 2 nodes
+        0 bash in doubt: IN_DOUBT: bash was begun and nobody knows how it ended, so it may or may not have happened
+        error: run r1 stopped, because a call is in doubt; 0 of 2 nodes succeeded, 1 in doubt, 1 left to do
+          node 0: in doubt: bash was begun as call r1/n0/0/1/1 and was stopped before its end, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/n0/0/1/1 happened|not-happened|retry
+
+        hint: haft runs show r1
+        --- status 4
+    "#]]);
+    world.run(&["runs", "settle", "r1/n0/0/1/1", "happened"]);
+    assert_eq!(world.run(&["resume", "r1", "--allow", "bash"]), "one\ntwo\nthree\n");
+    assert_eq!(world.read("work/log"), "ordered\n");
+}
+
+#[test]
+fn what_the_plan_went_on_from_in_the_middle_of_its_effect_stays_a_failure() {
+    let world = late("continue");
+    let run = ["run", "late.json", "--run", "r1", "--allow", "bash", "--parallel", "1"];
+    assert_eq!(world.run(&run), "one\ntwo\nthree\n");
+    assert_eq!(world.run(&["resume", "r1", "--allow", "bash"]), "one\ntwo\nthree\n");
 }

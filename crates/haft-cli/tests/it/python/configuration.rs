@@ -161,6 +161,20 @@ fn an_interpreter_that_is_missing_or_too_old_is_said() {
         hint: haft tools list
         --- status 2
     "#]]);
+    // One that does not even understand how it is started is asked in words that it knows.
+    let ancient =
+        "#!/bin/sh\n[ \"$1\" = -I ] && { echo 'Unknown option: -I' >&2; exit 2; }\necho 2.7.18\n";
+    write_program(&world, "home/python9", ancient);
+    world.write(
+        "work/haft.toml",
+        "[[python]]\ndir = \"tools\"\ninterpreter = \"../home/python9\"\n",
+    );
+    world.run(&["trust"]);
+    world.check(&["registry", "check"], &expect![[r#"
+        tools: error: /world/home/python9: Python 3.8 or later is needed, this is 2.7.18; name a newer one as interpreter of the [[python]] entry
+        tools: 0 tools, 1 error, 0 warnings
+        --- status 1
+    "#]]);
     // An interpreter of those days says so in the same way.
     let old = "import sys\nsys.version_info = (3, 6, 1)\nsys.version = '3.6.1 (long ago)'\nexec(sys.argv[1])\n";
     world.write("work/old.py", old);
@@ -173,7 +187,7 @@ fn an_interpreter_that_is_missing_or_too_old_is_said() {
     world.run(&["trust"]);
     world.check(&CALL, &expect![[r#"
         --- stderr
-        warning: the Python tools in tools are left out: /world/home/python9: Python 3.8 or later is needed, this is 3.6.1
+        warning: the Python tools in tools are left out: /world/home/python9: Python 3.8 or later is needed, this is 3.6.1; name a newer one as interpreter of the [[python]] entry
         error: no tool is called "finance_price": list the tools to see what there is
 
         hint: haft tools list
@@ -373,40 +387,45 @@ fn mistakes_of_the_manifest_are_said_together() {
     world.check(
         &["tools", "list"],
         &expect![[r#"
-        --- stderr
-        error: manifest /world/work/haft.toml has 6 problems
+            --- stderr
+            error: manifest /world/work/haft.toml has 7 problems
 
-        /world/work/haft.toml:2:7: dir: expected a directory, found an empty text
-          |
-        2 | dir = ""
-          |       ^^
+            /world/work/haft.toml:2:7: dir: expected a directory, found an empty text
+              |
+            2 | dir = ""
+              |       ^^
 
-        /world/work/haft.toml:3:11: workers: expected 1 to 16 processes, found 99
-          |
-        3 | workers = 99
-          |           ^^
+            /world/work/haft.toml:3:11: workers: expected 1 to 16 processes, found 99
+              |
+            3 | workers = 99
+              |           ^^
 
-        /world/work/haft.toml:4:11: idle_ms: expected 1 to 86400000 milliseconds, found 0
-          |
-        4 | idle_ms = 0
-          |           ^
+            /world/work/haft.toml:4:11: idle_ms: expected 1 to 86400000 milliseconds, found 0
+              |
+            4 | idle_ms = 0
+              |           ^
 
-        /world/work/haft.toml:5:16: memory_bytes: expected 16777216 to 1099511627776 bytes, found 1
-          |
-        5 | memory_bytes = 1
-          |                ^
+            /world/work/haft.toml:5:16: memory_bytes: expected 16777216 to 1099511627776 bytes, found 1
+              |
+            5 | memory_bytes = 1
+              |                ^
 
-        /world/work/haft.toml:7:1: missing field `dir`
-          |
-        7 | [[python]]
-          | ^^^^^^^^^^
+            /world/work/haft.toml:7:1: missing field `dir`
+              |
+            7 | [[python]]
+              | ^^^^^^^^^^
 
-        /world/work/haft.toml:14:7: dir: "c" is named by another entry already
-           |
-        14 | dir = "c"
-           |       ^^^
-        --- status 2
-    "#]],
+            /world/work/haft.toml:8:15: interpreter: expected a Python or a virtual environment, found an empty text
+              |
+            8 | interpreter = ""
+              |               ^^
+
+            /world/work/haft.toml:14:7: dir: "c" is named by another entry already
+               |
+            14 | dir = "c"
+               |       ^^^
+            --- status 2
+        "#]],
     );
     world.write("work/haft.toml", "[[python]]\ndir = \"a\"\npackge_root = \"b\"\n");
     world.check(

@@ -112,10 +112,10 @@ fn sync_writes_what_the_files_say() {
     world.check(
         &["registry", "sync", "tools", "--check"],
         &expect![[r#"
-        finance_price: in the files (finance_price), not in the registry
-        tools/registry.json differs from the files
-        --- status 1
-    "#]],
+            finance_price: in the files (finance_price), not in the registry
+            tools/registry.json differs from the files; nothing was written
+            --- status 1
+        "#]],
     );
     assert_eq!(names(&world.path("work/tools")), ["finance_price.py"]);
     world.check(
@@ -174,14 +174,13 @@ fn what_is_no_file_is_no_registry() {
     world.check(
         &["registry", "check", "tools"],
         &expect![[r#"
-        tools: error: tools/registry.json cannot be used: it is no regular file
-        tools: 1 tool, 1 error, 0 warnings
-        --- status 1
-    "#]],
+            tools: error: tools/registry.json cannot be used: it is no regular file; remove it first
+            tools: 1 tool, 1 error, 0 warnings
+            --- status 1
+        "#]],
     );
     world.check(&["registry", "sync", "tools"], &expect![[r#"
-        --- stderr
-        error: /world/work/tools/registry.json cannot be written: there is something that is no regular file: remove it first
+        tools: error: tools/registry.json cannot be used: it is no regular file; it stays as it is: remove it first
         --- status 1
     "#]]);
 }
@@ -251,11 +250,16 @@ fn a_registry_is_compared_with_the_files() {
     );
     world.write("work/tools/registry.json", "not json");
     world.check(&["registry", "sync", "tools", "--check"], &expect![[r#"
-        tools: error: tools/registry.json cannot be used: the registry is not JSON: expected ident at line 1 column 2; write it again with haft registry sync
+        tools: error: tools/registry.json cannot be used: the registry is not JSON: expected ident at line 1 column 2; it stays as it is: mend it, or write it anew with haft registry sync --force tools
         --- status 1
     "#]]);
+    world.check(&["registry", "sync", "tools"], &expect![[r#"
+        tools: error: tools/registry.json cannot be used: the registry is not JSON: expected ident at line 1 column 2; it stays as it is: mend it, or write it anew with haft registry sync --force tools
+        --- status 1
+    "#]]);
+    assert_eq!(world.read("work/tools/registry.json"), "not json");
     world.check(
-        &["registry", "sync", "tools"],
+        &["registry", "sync", "--force", "tools"],
         &expect![[r#"
         finance_price: in the files (finance_price), not in the registry
         left out, because of errors: broken.py; see haft registry check tools
@@ -267,6 +271,23 @@ fn a_registry_is_compared_with_the_files() {
         names(&world.path("work/tools")),
         ["broken.py", "finance_price.py", "registry.json"]
     );
+    std::fs::write(world.path("work/tools/registry.json"), b"{\"tools\": \"caf\xe9\"}").unwrap();
+    world.check(&["registry", "sync", "tools"], &expect![[r#"
+        tools: error: tools/registry.json cannot be used: it is no text in UTF-8, from byte 15 on; it stays as it is: mend it, or write it anew with haft registry sync --force tools
+        --- status 1
+    "#]]);
+}
+
+#[test]
+fn a_file_in_another_encoding_says_what_to_do() {
+    let world = with_tools(&[]);
+    std::fs::create_dir(world.path("work/tools")).unwrap();
+    let text = tool("city_weather", "", "return 'caf\u{e9}'");
+    let latin: Vec<u8> = text.chars().map(|character| u8::try_from(character).unwrap()).collect();
+    std::fs::write(world.path("work/tools/weather.py"), &latin).unwrap();
+    let shown = world.shown(&world.haft(&["registry", "check", "tools"]).output().unwrap());
+    let mend = "mend: save it as UTF-8, or say in its first line what it is";
+    assert!(shown.contains("the file is no text in UTF-8") && shown.contains(mend), "{shown}");
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! The model that makes plans: which one it is, where it is asked, and whether the variable of its key is set. Nothing is sent
+//! to it, and of a key nothing is shown.
+
+use serde::Serialize;
+
+use crate::manifest::ModelSection;
+use crate::model::ModelArgs;
+
+/// The model that is configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct ModelReport {
+    /// `provider/name`, unless it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// Where it is asked instead of its provider's own place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) base_url: Option<String>,
+    /// The environment variable that its key is looked up in, if one is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key_variable: Option<String>,
+    /// Whether that variable holds anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key_is_set: Option<bool>,
+    /// Why it cannot be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) problem: Option<String>,
+}
+
+/// Returns what is configured; nothing if no model is.
+pub(super) fn model_report(args: &ModelArgs, section: &ModelSection) -> Option<ModelReport> {
+    if !args.names_one(section) {
+        return None;
+    }
+    let settings = args.settings(section).map_err(|err| err.message);
+    let settings = settings.and_then(|settings| match settings.key_variable() {
+        Ok(variable) => Ok((settings, variable)),
+        // What is wrong may hold a key by mistake, and is not shown.
+        Err(err) => Err(err.to_string()),
+    });
+    let (settings, key_variable) = match settings {
+        Ok(found) => found,
+        Err(problem) => {
+            return Some(ModelReport { problem: Some(problem), ..ModelReport::default() });
+        }
+    };
+    let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let key_is_set = key_variable.as_ref().map(is_set);
+    let missing = key_variable.clone().filter(|_| key_is_set == Some(false));
+    Some(ModelReport {
+        name: Some(settings.model),
+        base_url: settings.base_url,
+        problem: missing.map(|variable| format!("there is no key: set {variable}")),
+        key_variable,
+        key_is_set,
+    })
+}
