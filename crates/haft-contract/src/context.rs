@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, CallKey, Effect, Fs, Residents, Scope, Shell, TodoStore, ToolId};
+use crate::{
+    CallId, CallKey, Client, Effect, Fs, Net, Questions, Quotas, Residents, Scope, Shell, Skills,
+    TodoStore, ToolId, ToolIndex,
+};
 
 /// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
 ///
@@ -26,6 +29,8 @@ pub struct CxParts {
     pub call_id: CallId,
     /// What the call is, whatever its order.
     pub call_key: CallKey,
+    /// The session that the call is made in.
+    pub session: String,
     /// The workspace root.
     pub root: PathBuf,
     /// Whether commands get the ordinary network.
@@ -44,8 +49,20 @@ pub struct CxParts {
     pub shell: Arc<dyn Shell>,
     /// Programs that outlive the call.
     pub residents: Arc<dyn Residents>,
+    /// The network.
+    pub net: Arc<dyn Net>,
+    /// The person behind the front end.
+    pub questions: Arc<dyn Questions>,
     /// The session's todo list.
     pub todos: Arc<dyn TodoStore>,
+    /// The session's skills.
+    pub skills: Arc<dyn Skills>,
+    /// The tools that are found instead of listed.
+    pub tool_index: Arc<dyn ToolIndex>,
+    /// Counts of the session.
+    pub quotas: Arc<dyn Quotas>,
+    /// The program that made the call.
+    pub client: Arc<dyn Client>,
 }
 
 /// A step that a running call has reached.
@@ -59,10 +76,36 @@ pub struct Progress {
     pub message: String,
 }
 
+/// Something that a running call has to say to whoever watches it, beside its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: LogLevel,
+    /// What happened.
+    pub message: String,
+}
+
+/// How much a line of a log matters, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the levels of syslog, by their names")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
 /// Takes reports of progress; a front end that cannot show them drops them.
 pub trait ProgressSink: Send + Sync {
     /// Reports a step. Must not block.
     fn report(&self, progress: Progress);
+
+    /// Takes a line for whoever watches the call; most drop it. Must not block.
+    fn log(&self, _: LogLine) {}
 }
 
 /// Drops all progress.
@@ -112,6 +155,11 @@ impl Cx {
         self.parts.call_id.seq
     }
 
+    /// Returns the id of the session that the call is made in.
+    pub fn session(&self) -> &str {
+        &self.parts.session
+    }
+
     /// Returns the workspace root.
     pub fn root(&self) -> &Path {
         &self.parts.root
@@ -147,6 +195,11 @@ impl Cx {
         self.parts.progress.report(progress);
     }
 
+    /// Says something to whoever watches the call. It is neither part of the answer nor recorded.
+    pub fn log(&self, level: LogLevel, message: impl Into<String>) {
+        self.parts.progress.log(LogLine { level, message: message.into() });
+    }
+
     /// Returns the files that the grant reaches.
     pub fn fs(&self) -> &dyn Fs {
         &*self.parts.fs
@@ -165,5 +218,35 @@ impl Cx {
     /// Returns the session's todo list.
     pub fn todos(&self) -> &dyn TodoStore {
         &*self.parts.todos
+    }
+
+    /// Returns the hosts that the grant reaches.
+    pub fn net(&self) -> &dyn Net {
+        &*self.parts.net
+    }
+
+    /// Returns the person behind the front end.
+    pub fn questions(&self) -> &dyn Questions {
+        &*self.parts.questions
+    }
+
+    /// Returns the session's skills.
+    pub fn skills(&self) -> &dyn Skills {
+        &*self.parts.skills
+    }
+
+    /// Returns the tools that are found instead of listed.
+    pub fn tool_index(&self) -> &dyn ToolIndex {
+        &*self.parts.tool_index
+    }
+
+    /// Returns the counts of the session.
+    pub fn quotas(&self) -> &dyn Quotas {
+        &*self.parts.quotas
+    }
+
+    /// Returns the program that made the call.
+    pub fn client(&self) -> &dyn Client {
+        &*self.parts.client
     }
 }

@@ -1,10 +1,12 @@
 //! What a tool publishes.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::limits::LISTED_CHARS_MAX;
 use crate::{Effect, Kind, RequirementSet, ToolId};
 
 /// Everything that is known of a tool without calling it.
@@ -37,6 +39,9 @@ pub struct Contract {
     /// The function behind the tool, where it has one that plans name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// Where the tool comes from.
+    #[serde(skip)]
+    pub origin: Origin,
     /// The parameter that a shell reads, where there is one.
     #[serde(skip)]
     pub shell_line: Option<ShellLine>,
@@ -46,6 +51,25 @@ pub struct Contract {
     /// Whether one set of changes of files is all that a call does to the world.
     #[serde(skip)]
     pub only_changes_files: bool,
+}
+
+/// Where a tool comes from, which decides how it is listed where there are many.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// It is written in Rust, and always listed.
+    #[default]
+    Native,
+    /// It is declared in the manifest as a command, and always listed.
+    Declared,
+    /// It is written in Python.
+    Python,
+    /// It is a tool of an MCP server.
+    Mcp {
+        /// The server's name in the manifest.
+        server: String,
+        /// What the server calls the tool.
+        tool: String,
+    },
 }
 
 /// The parameter that a shell reads, so that whatever is put into it becomes code.
@@ -84,6 +108,19 @@ pub struct ToolMetadata {
 }
 
 impl Contract {
+    /// Returns the description as it is listed. One that a stranger wrote is cut to [`LISTED_CHARS_MAX`] characters: all of
+    /// it is what looking for tools finds.
+    pub fn listed_description(&self) -> Cow<'_, str> {
+        let is_foreign = matches!(self.origin, Origin::Mcp { .. });
+        match self.description.char_indices().nth(LISTED_CHARS_MAX) {
+            Some(_) if is_foreign => {
+                let kept = self.description.chars().take(LISTED_CHARS_MAX - 1);
+                Cow::Owned(kept.chain(std::iter::once('…')).collect())
+            }
+            _ => Cow::Borrowed(&self.description),
+        }
+    }
+
     /// Returns the part that drives retries.
     pub fn metadata(&self) -> ToolMetadata {
         ToolMetadata {
@@ -91,5 +128,28 @@ impl Contract {
             side_effect: self.effect.side_effect(),
             idempotent: self.effect.idempotent(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Origin, Tool, ToolError};
+
+    use super::*;
+
+    #[test]
+    fn what_a_stranger_wrote_is_cut_where_it_is_listed() {
+        let check = |origin: Origin, chars: usize, expect: usize| {
+            let builder = Tool::new("a").description("ä".repeat(chars)).origin(origin);
+            let run = |_: Value, _| async { Ok::<_, ToolError>("") };
+            let tool = builder.execute_json(crate::schema::empty_object(), run);
+            let contract = tool.checked_contract().unwrap();
+            assert_eq!(contract.listed_description().chars().count(), expect);
+            assert_eq!(contract.listed_description().ends_with('…'), expect < chars);
+        };
+        let foreign = || Origin::Mcp { server: "s".to_owned(), tool: "t".to_owned() };
+        check(foreign(), LISTED_CHARS_MAX, LISTED_CHARS_MAX);
+        check(foreign(), LISTED_CHARS_MAX + 1, LISTED_CHARS_MAX);
+        check(Origin::Native, LISTED_CHARS_MAX + 1, LISTED_CHARS_MAX + 1);
     }
 }

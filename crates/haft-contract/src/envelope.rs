@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ErrorCode;
+use crate::document::document_text;
+use crate::{Content, ErrorCode};
 
 /// What a call did, or was not allowed to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,9 +60,15 @@ fn output_text(data: &Value, metadata: &Metadata) -> String {
 }
 
 fn body_text(data: &Value, metadata: &Metadata) -> String {
+    if let Some(text) = document_text(data, metadata) {
+        return text;
+    }
     let text_field = |name: &str| data.get(name).and_then(Value::as_str);
     if let Some(head) = text_field("head").filter(|_| metadata.truncated) {
         return crate::output::cut_text(head, text_field("tail"), metadata);
+    }
+    if let Some(parts) = metadata.content.then(|| Content::of_data(data)).flatten() {
+        return parts.iter().map(Content::text).collect::<Vec<_>>().join("\n");
     }
     match (data, text_field("output"), only_list(data)) {
         (Value::String(text), _, _) => text.clone(),
@@ -128,6 +135,9 @@ pub struct Metadata {
     /// What the tool printed beside its answer. Models are not shown it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// Whether the data is a list of parts, of which some are more than text ([`Content::of_data`]).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub content: bool,
     /// Which effects of earlier attempts may already have happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_warning: Option<String>,

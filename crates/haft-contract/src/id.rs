@@ -19,6 +19,23 @@ use crate::limits::TOOL_ID_CHARS_MAX;
 #[serde(try_from = "String", into = "String")]
 pub struct ToolId(String);
 
+/// The ids whose tools have the shapes of the published contract. No other tool may have one of them.
+pub const LOCKED_IDS: [&str; 13] = [
+    "bash",
+    "edit",
+    "glob",
+    "grep",
+    "question",
+    "read",
+    "skill",
+    "task",
+    "todo",
+    "tool_search",
+    "web_fetch",
+    "web_search",
+    "write",
+];
+
 /// Says why a text is not a tool id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(

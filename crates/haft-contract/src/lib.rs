@@ -25,14 +25,19 @@
 #![deny(missing_docs)]
 
 mod access;
+mod client;
+mod content;
 mod context;
 mod contract;
+mod document;
 mod effect;
 mod envelope;
 mod error_code;
+mod host;
 mod id;
 mod key;
 pub mod limits;
+mod net;
 mod output;
 mod requirement;
 mod resident;
@@ -40,27 +45,39 @@ mod schema;
 mod scope;
 mod surface;
 mod tool;
+mod unseen;
 
 pub use access::{Access, Command};
-pub use contract::{Contract, OutputLimit, ShellLine, ToolMetadata};
+pub use contract::{Contract, Origin, OutputLimit, ShellLine, ToolMetadata};
 pub use effect::{Effect, Kind};
 pub use tool::{DefinitionError, Probed, Tool, ToolBuilder};
 
-pub use context::{Cx, CxParts, Progress, ProgressSink};
+pub use client::{Client, ClientMethod, ClientRequest};
+pub use context::{Cx, CxParts, LogLevel, LogLine, Progress, ProgressSink};
 pub use surface::{
     ApplyError, BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
     Precondition, Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
 };
 
 pub use resident::{
-    CHANNEL_DESCRIPTOR, Channel, Received, Resident, ResidentRequest, Residents, Writable,
+    CHANNEL_DESCRIPTOR, Channel, Received, Resident, ResidentFiles, ResidentHosts, ResidentRequest,
+    Residents, Writable,
 };
 
+pub use host::{
+    HEADLESS_TEXT, LoadedSkill, QuestionOption, Questions, Quotas, SkillSummary, Skills, ToolIndex,
+    ToolMatch, UserQuestion,
+};
+pub use net::{Method, Net, NetBody, NetRequest, NetResponse};
+
+pub use content::{Content, ResourceBody};
+pub use document::Document;
 pub use envelope::{Connection, Enforced, Envelope, Layer, Level, Metadata};
 pub use error_code::ErrorCode;
 pub use output::{Body, Confined, Excerpt, FailedAt, IntoOutput, Output, ToolError};
+pub use unseen::is_unseen;
 
-pub use id::{IdError, ToolId};
+pub use id::{IdError, LOCKED_IDS, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};
 pub use requirement::{
     ArgPattern, FsRequirement, NetRequirement, RequirementSet, ShellRequirement, UnknownVariable,

@@ -31,8 +31,30 @@ pub const BASH_CWD_CHARS_MAX: usize = 1_024;
 pub const PATH_BYTES_MAX: usize = 4_096;
 /// Names in a path that a file tool takes.
 pub const PATH_NAMES_MAX: usize = 256;
+/// Matches that `tool_search` answers with.
+pub const TOOL_MATCHES_MAX: usize = 10;
+/// Longest query of `tool_search`, in characters.
+pub const TOOL_QUERY_CHARS_MAX: usize = 1_000;
+/// Longest description of a tool that is declared as a command, in characters.
+pub const COMMAND_DESCRIPTION_CHARS_MAX: usize = 2_000;
 /// Entries of a todo list.
 pub const TODOS_MAX: usize = 1_000;
+/// Questions that one call puts to a person.
+pub const QUESTIONS_MAX: usize = 10;
+/// Options of one question.
+pub const QUESTION_OPTIONS_MAX: usize = 20;
+/// Longest question, in characters.
+pub const QUESTION_CHARS_MAX: usize = 4_000;
+/// Longest heading of a question, in characters.
+pub const QUESTION_HEADER_CHARS_MAX: usize = 100;
+/// Longest option, in characters.
+pub const QUESTION_LABEL_CHARS_MAX: usize = 200;
+/// Longest description of an option, in characters.
+pub const QUESTION_DESCRIPTION_CHARS_MAX: usize = 1_000;
+/// Longest answer in a person's own words, in characters.
+pub const QUESTION_ANSWER_CHARS_MAX: usize = 10_000;
+/// Longest description of a tool of an MCP server as it is listed, in characters.
+pub const LISTED_CHARS_MAX: usize = 200;
 /// Longest run or node name, in characters.
 pub const SCOPE_NAME_CHARS_MAX: usize = 128;
 /// Schema violations listed in one error.
@@ -175,7 +197,84 @@ pub const TABLE: &[Limit] = &[
         "a path given to a file tool",
         "the path is refused",
     ),
+    Limit::new(
+        "TOOL_MATCHES_MAX",
+        TOOL_MATCHES_MAX as u64,
+        "tools",
+        "what tool_search finds",
+        "the best are taken",
+    ),
+    Limit::new(
+        "TOOL_QUERY_CHARS_MAX",
+        TOOL_QUERY_CHARS_MAX as u64,
+        "characters",
+        "a query of tool_search",
+        "the input is refused",
+    ),
+    Limit::new(
+        "COMMAND_DESCRIPTION_CHARS_MAX",
+        COMMAND_DESCRIPTION_CHARS_MAX as u64,
+        "characters",
+        "what a manifest says of a command that it declares as a tool",
+        "the manifest is refused",
+    ),
     Limit::new("TODOS_MAX", TODOS_MAX as u64, "entries", "a todo list", "the input is refused"),
+    Limit::new(
+        "QUESTIONS_MAX",
+        QUESTIONS_MAX as u64,
+        "questions",
+        "what one call asks a person",
+        "the input is refused",
+    ),
+    Limit::new(
+        "QUESTION_OPTIONS_MAX",
+        QUESTION_OPTIONS_MAX as u64,
+        "options",
+        "the answers that one question offers",
+        "the input is refused",
+    ),
+    Limit::new(
+        "QUESTION_CHARS_MAX",
+        QUESTION_CHARS_MAX as u64,
+        "characters",
+        "a question to a person",
+        "the input is refused",
+    ),
+    Limit::new(
+        "QUESTION_HEADER_CHARS_MAX",
+        QUESTION_HEADER_CHARS_MAX as u64,
+        "characters",
+        "the heading of a question to a person",
+        "the input is refused",
+    ),
+    Limit::new(
+        "QUESTION_LABEL_CHARS_MAX",
+        QUESTION_LABEL_CHARS_MAX as u64,
+        "characters",
+        "an option of a question",
+        "the input is refused",
+    ),
+    Limit::new(
+        "QUESTION_DESCRIPTION_CHARS_MAX",
+        QUESTION_DESCRIPTION_CHARS_MAX as u64,
+        "characters",
+        "what is said of an option",
+        "the input is refused",
+    ),
+    Limit::new(
+        "QUESTION_ANSWER_CHARS_MAX",
+        QUESTION_ANSWER_CHARS_MAX as u64,
+        "characters",
+        "an answer in a person's own words",
+        "the rest is left out",
+    ),
+    Limit::new(
+        "LISTED_CHARS_MAX",
+        LISTED_CHARS_MAX as u64,
+        "characters",
+        "the description of a tool of an MCP server where tools are listed",
+        "the rest is found by tool_search",
+    ),
     Limit::new(
         "SCOPE_NAME_CHARS_MAX",
         SCOPE_NAME_CHARS_MAX as u64,

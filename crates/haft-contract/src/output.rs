@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Connection, Enforced, ErrorCode};
+use crate::{Connection, Content, Document, Enforced, ErrorCode};
 
 /// A tool's answer.
 #[derive(Clone, Debug)]
@@ -56,6 +56,10 @@ pub enum Body {
     },
     /// Text that was cut while it was produced, because it may be endless.
     Excerpt(Excerpt),
+    /// Parts that are more than text; over the limit, their text is answered and cut, since half a picture is of no use.
+    Content(Vec<Content>),
+    /// A document from elsewhere; over the limit, the end of its text goes to the sidecar.
+    Document(Document),
 }
 
 /// The part of a long output that was kept, and where the rest is.

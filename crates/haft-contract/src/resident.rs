@@ -13,7 +13,7 @@ pub const CHANNEL_DESCRIPTOR: i32 = 3;
 
 /// Starts programs that outlive one call, confined as the call is.
 ///
-/// What the program may touch is what the call was granted: it reads the roots, changes the directories that the call
+/// What the program may touch is what the call was granted: it reads the roots unless it asks for none, changes the directories that the call
 /// declared with [`Access::write`](crate::Access::write) and asks for here, and reaches the hosts of the call's grant
 /// through a proxy of its own, for as long as it lives.
 pub trait Residents: Send + Sync {
@@ -40,6 +40,17 @@ pub trait Resident: Send {
         into: &'a mut Vec<u8>,
         bytes_max: usize,
     ) -> BoxFuture<'a, io::Result<Received>>;
+
+    /// Waits for exactly so many bytes, and adds them to `into`: for protocols that say how long a message is. The end of
+    /// the channel before them is [`io::ErrorKind::UnexpectedEof`], and what had come is lost.
+    ///
+    /// Can be given up and called again without loss, and mixed with [`Resident::receive`]. All of it is kept until it is
+    /// whole, so that `bytes` has a bound of the caller's.
+    fn receive_exact<'a>(
+        &'a mut self,
+        into: &'a mut Vec<u8>,
+        bytes: usize,
+    ) -> BoxFuture<'a, io::Result<()>>;
 
     /// Returns what the program has written beside its channel since this was last asked, head and tail of it if it was
     /// too much. It is always read, so that a flood neither blocks the program nor fills memory.
@@ -77,15 +88,30 @@ pub struct ResidentRequest {
     pub cwd: Option<String>,
     /// What it may read besides what every command may: its own files, a virtual environment. Absolute paths.
     pub readable: Vec<PathBuf>,
+    /// Which files of the workspace it may read.
+    pub files: ResidentFiles,
     /// What it may change.
     pub writable: Writable,
+    /// Which hosts it may reach.
+    pub hosts: ResidentHosts,
     /// How it is spoken to.
     pub channel: Channel,
     /// Memory of it and all that it starts, in bytes, where that is to be less than commands have.
     pub memory_bytes: Option<u64>,
 }
 
-/// The directories beneath the roots that a program may change. It reads all roots.
+/// The files of the workspace that a program of a call may read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResidentFiles {
+    /// All roots.
+    #[default]
+    Roots,
+    /// None, unless it may change them: the program works on what it is told. It starts in a directory of the system's,
+    /// unless a working directory is named.
+    Nothing,
+}
+
+/// The directories beneath the roots that a program may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Writable {
     /// None; it still has private places for temporary files.
@@ -96,6 +122,16 @@ pub enum Writable {
     /// These directories, which lie within what the call declared it would change. One that is missing is made, if only
     /// it is missing and not what is around it.
     Beneath(Vec<String>),
+}
+
+/// The hosts that a program may reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResidentHosts {
+    /// Those that the call was granted.
+    #[default]
+    OfCall,
+    /// None, whatever the call was granted: the program works on what others fetched.
+    Nothing,
 }
 
 /// How a program is spoken to.
@@ -130,7 +166,9 @@ impl ResidentRequest {
             env: Vec::new(),
             cwd: None,
             readable: Vec::new(),
+            files: ResidentFiles::Roots,
             writable: Writable::Nothing,
+            hosts: ResidentHosts::OfCall,
             channel: Channel::Descriptor,
             memory_bytes: None,
         }

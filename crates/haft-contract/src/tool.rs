@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::schema::{empty_object, schema_of};
 use crate::{
-    Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Output,
+    Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Origin, Output,
     OutputLimit, RequirementSet, ShellLine, ToolError, ToolId, ToolMetadata,
 };
 
@@ -100,6 +100,7 @@ impl Tool {
                 requires: RequirementSet::default(),
                 effect: Effect::Read,
                 dangerous: false,
+                origin: Origin::default(),
                 kind: Kind::Other,
                 output_limit: OutputLimit::default(),
                 digested: Vec::new(),
@@ -239,6 +240,12 @@ impl ToolBuilder {
     /// Names the function behind the tool. A plan may name it, too, and then it must be this one.
     pub fn function(mut self, name: impl Into<String>) -> Self {
         self.contract.function = Some(name.into());
+        self
+    }
+
+    /// Says where the tool comes from, if not from Rust.
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.contract.origin = origin;
         self
     }
 
