@@ -59,6 +59,11 @@ impl Grant {
         self.read.permits(path)
     }
 
+    /// Returns whether a rule denies reading the path, whether the call was granted it or not.
+    pub fn denies_read(&self, path: &PathSubject) -> bool {
+        self.read.verdict(path).action == Action::Deny
+    }
+
     /// Returns whether the call may create, change or remove the path.
     pub fn permits_write(&self, path: &PathSubject) -> bool {
         self.write.permits(path)

@@ -35,14 +35,18 @@ pub struct HostScope {
     rules_grant: bool,
     /// Hosts about which somebody was asked, and said yes.
     answered: Vec<String>,
+    /// The only hosts that the call wants, where it said which.
+    wanted: Option<Vec<String>>,
+    /// Whether a person was asked about the call, and said yes.
+    was_asked: bool,
 }
 
 /// A host that a call may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostGrant {
-    /// It was named as what it is: an address, or a name that only means something here, such as `localhost`. Private,
-    /// loopback and link-local addresses may be connected to for such a grant, and for no other: a wildcard or a public
-    /// name must not lead to them, whatever it resolves to.
+    /// It was named as what it is, by a requirement, a rule or a person who was asked about it: an address, or a name that
+    /// only means something here, such as `localhost`. Private, loopback and link-local addresses may be connected to for
+    /// such a grant, and for no other: a wildcard or a public name must not lead to them, whatever it resolves to.
     pub as_such: bool,
 }
 
@@ -61,6 +65,8 @@ impl HostScope {
             rules: speaking(tool, rules, |_| true),
             rules_grant: false,
             answered: Vec::new(),
+            wanted: None,
+            was_asked: false,
         }
     }
 
@@ -80,6 +86,8 @@ impl HostScope {
             rules: speaking(tool, rules, |rule| !rule.pattern.is_everything()),
             rules_grant: true,
             answered: Vec::new(),
+            wanted: None,
+            was_asked: false,
         }
     }
 
@@ -96,6 +104,27 @@ impl HostScope {
         self
     }
 
+    /// Returns the scope after a person was asked about the call and said yes. Rules that let it pass as a whole say nothing of
+    /// addresses of this machine and its networks.
+    pub fn after_asking(mut self) -> Self {
+        self.was_asked = true;
+        self
+    }
+
+    /// Returns the scope of a call that says beforehand which hosts it reaches: of all that it may reach, these. A call that
+    /// says of none keeps them all, since it does not know them.
+    pub fn wanted_by(mut self, accesses: &[Canonical]) -> Self {
+        let hosts = accesses.iter().filter_map(|access| match access {
+            Canonical::Net { host } => Some(normal_host(host)),
+            Canonical::Read { .. }
+            | Canonical::Write { .. }
+            | Canonical::Shell { .. }
+            | Canonical::Named { .. } => None,
+        });
+        self.wanted = Some(hosts.collect::<Vec<_>>()).filter(|hosts| !hosts.is_empty());
+        self
+    }
+
     /// Returns whether nothing grants any host, so that the call has no network at all.
     pub fn is_empty(&self) -> bool {
         let grants = |(_, rule): &(Exactness, Arc<CompiledRule>)| self.grants(rule);
@@ -105,6 +134,9 @@ impl HostScope {
     /// Returns how the call may reach the host, if it may.
     pub fn admits(&self, host: &str) -> Option<HostGrant> {
         let host = normal_host(host);
+        if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&host)) {
+            return None;
+        }
         let rules = self.rules.iter().map(|(exactness, rule)| (*exactness, &**rule));
         let verdict = verdict(rules, Subject::Host(&host));
         let fits = |pattern: &&HostPattern| pattern.fit(&host).is_some();
@@ -121,12 +153,36 @@ impl HostScope {
             return None;
         }
         let is_spelled = (is_required && required.any(|pattern| pattern.spells(&host)))
-            || granting.is_some_and(|rule| rule.pattern.spells_host(&host));
-        Some(HostGrant { as_such: is_spelled && is_local(&host) })
+            || winner.is_some_and(|rule| self.spells(rule, &host))
+            || (verdict.action == Action::Allow && self.is_named(&host))
+            || (self.was_asked && self.is_answered(&verdict, &host));
+        Some(HostGrant { as_such: is_spelled && is_local_host(&host) })
     }
 
     fn patterns(&self) -> impl Iterator<Item = &HostPattern> + Clone {
         self.required.iter().flat_map(Capabilities::hosts)
+    }
+
+    /// Returns whether somebody wrote a rule that allows this very host.
+    fn spells(&self, rule: &CompiledRule, host: &str) -> bool {
+        // A rule about a tool that runs commands speaks of commands, too, and so grants no hosts.
+        let speaks_of_hosts = !self.rules_grant || is_about_hosts(rule);
+        let allows = rule.rule.action == Action::Allow && is_written(rule);
+        speaks_of_hosts && allows && rule.pattern.spells_host(host)
+    }
+
+    /// Returns whether the rules about hosts allow this very host. One about the tool may decide the call, and takes nothing of
+    /// that away.
+    fn is_named(&self, host: &str) -> bool {
+        let about_hosts = self.rules.iter().filter(|(_, rule)| is_about_hosts(rule));
+        let about_hosts = about_hosts.map(|(exactness, rule)| (*exactness, &**rule));
+        let winner = verdict(about_hosts, Subject::Host(host)).winner;
+        winner.is_some_and(|winner| self.spells(winner.rule, host))
+    }
+
+    /// Returns whether a person was asked about this very host, and said yes.
+    fn is_answered(&self, verdict: &Verdict<'_>, host: &str) -> bool {
+        verdict.action == Action::Ask && self.answered.iter().any(|answered| answered == host)
     }
 
     /// Returns whether rules leave a required host open. Nobody can be asked while a command runs, so what a rule wants
@@ -134,22 +190,30 @@ impl HostScope {
     fn is_open(&self, verdict: &Verdict<'_>, host: &str) -> bool {
         match verdict.action {
             Action::Allow => true,
-            Action::Ask => {
-                verdict.winner.is_none() || self.answered.iter().any(|answered| answered == host)
-            }
+            Action::Ask => verdict.winner.is_none() || self.is_answered(verdict, host),
             Action::Deny => false,
         }
     }
 
     /// Returns whether the rule grants the hosts that it matches, required or not.
     fn grants(&self, rule: &CompiledRule) -> bool {
-        let is_written = match rule.scope {
-            RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
-            RuleScope::Preset | RuleScope::Builtin => false,
-        };
-        let is_about_hosts = matches!(rule.rule.permission.as_str(), CAPABILITY | "net.*");
-        self.rules_grant && is_written && is_about_hosts && rule.rule.action == Action::Allow
+        self.rules_grant
+            && is_written(rule)
+            && is_about_hosts(rule)
+            && rule.rule.action == Action::Allow
     }
+}
+
+/// Returns whether somebody wrote the rule here, rather than that it came with haft.
+fn is_written(rule: &CompiledRule) -> bool {
+    match rule.scope {
+        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
+        RuleScope::Preset | RuleScope::Builtin => false,
+    }
+}
+
+fn is_about_hosts(rule: &CompiledRule) -> bool {
+    matches!(rule.rule.permission.as_str(), CAPABILITY | "net.*")
 }
 
 /// Returns the rules that speak of hosts: by the capability, or by the tool where `also` agrees.
@@ -166,8 +230,9 @@ fn speaking(
     rules.iter().filter_map(exactness).collect()
 }
 
-/// Returns whether the host is an address, or a name that public name servers do not give out.
-fn is_local(host: &str) -> bool {
+/// Returns whether the host is an address, or a name that public name servers do not give out. A grant has to name it as what
+/// it is before private, loopback and link-local addresses are connected to.
+pub fn is_local_host(host: &str) -> bool {
     let is_in = |domain: &&str| host.strip_suffix(*domain).is_some_and(|rest| rest.ends_with('.'));
     host.parse::<IpAddr>().is_ok() || !host.contains('.') || LOCAL_DOMAINS.iter().any(is_in)
 }

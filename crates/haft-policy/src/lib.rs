@@ -44,7 +44,7 @@ pub use access::{Canonical, PathSubject, Reach};
 pub use capability::{Capabilities, Shortfall};
 pub use decide::{Because, Decision, Ground, Question, Remedy, decide, judge};
 pub use grant::Grant;
-pub use host_scope::{HostGrant, HostScope};
+pub use host_scope::{HostGrant, HostScope, is_local_host};
 pub use lasting::{LASTING_RULES_MAX, lasting_rules};
 pub use network_guard::{
     NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, stays_on_loopback,

@@ -94,9 +94,9 @@ pub(crate) enum Permission {
     Everything,
     Partial(Glob),
     Exact(String),
-    /// A tool of an MCP server. Every tool known so far is haft's own, and ids do not tell a server's tool from a
-    /// tool of that name (`mcp:web:search` is not `web_search`), so no call answers to it.
-    McpTool,
+    /// A tool of an MCP server, as `mcp:<server>:<tool>`. Its calls need the capability of that name, which no other tool
+    /// has: ids do not tell a server's tool from a tool of that name (`mcp:web:search` is not `web_search`).
+    McpTool(String),
 }
 
 /// How exactly a permission names a call. The order is from loose to exact.
@@ -199,7 +199,9 @@ impl Permission {
             return Some(if glob.is_everything() { Self::Everything } else { Self::Partial(glob) });
         }
         match text.split(':').collect::<Vec<_>>().as_slice() {
-            ["mcp", server, tool] if !server.is_empty() && !tool.is_empty() => Some(Self::McpTool),
+            ["mcp", server, tool] if !server.is_empty() && !tool.is_empty() => {
+                Some(Self::McpTool(text.to_owned()))
+            }
             [_] => Some(Self::Exact(text.to_owned())),
             _ => None,
         }
@@ -210,8 +212,7 @@ impl Permission {
         match self {
             Self::Everything => true,
             Self::Partial(glob) => glob.matches(capability.as_bytes()),
-            Self::Exact(name) => name == capability,
-            Self::McpTool => false,
+            Self::Exact(name) | Self::McpTool(name) => name == capability,
         }
     }
 
@@ -227,7 +228,8 @@ impl Permission {
             }
             Self::Exact(name) if name == tool.as_str() => Some(Exactness::Tool),
             Self::Exact(name) if Some(name.as_str()) == capability => Some(Exactness::Capability),
-            Self::Exact(_) | Self::McpTool => None,
+            Self::McpTool(name) if Some(name.as_str()) == capability => Some(Exactness::Tool),
+            Self::Exact(_) | Self::McpTool(_) => None,
         }
     }
 }

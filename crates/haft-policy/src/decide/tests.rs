@@ -83,6 +83,22 @@ fn check_action(lines: &[&str], tool: &str, text: &str, expected: Action) {
 }
 
 #[test]
+fn a_servers_tool_is_named_as_the_server_does() {
+    let check = |lines: &[&str], expect: Action| {
+        check_action(lines, "git_status", "use mcp:git:status", expect);
+    };
+    check(&["manifest allow mcp:git:status *"], Action::Allow);
+    check(&["manifest allow mcp:git:* *"], Action::Allow);
+    check(&["manifest allow mcp:git:log *", "manifest allow mcp:fs:* *"], Action::Ask);
+    // As exact as the tool's id, and more exact than all of the server.
+    check(&["manifest allow mcp:git:* *", "manifest deny mcp:git:status *"], Action::Deny);
+    check(&["manifest deny mcp:* *", "project allow mcp:git:status *"], Action::Deny);
+    check(&["manifest ask git_* *", "manifest allow mcp:git:status *"], Action::Allow);
+    // Another tool of that id is not the server's.
+    check_action(&["manifest allow mcp:git:status *"], "git_status", "use calendar", Action::Ask);
+}
+
+#[test]
 fn without_rules_everything_asks() {
     check(
         &[],

@@ -54,6 +54,20 @@ fn a_walk_sees_what_rules_allow_and_capabilities_hold() {
 }
 
 #[test]
+fn what_is_denied_is_denied_where_nothing_was_granted_either() {
+    let grant = grant(&[
+        (Action::Allow, "fs.read", "*"),
+        (Action::Deny, "fs.read", "/home/me/skills/keys"),
+        (Action::Deny, "read", "/home/me/skills/other"),
+    ]);
+    let denies = |place: &str| grant.denies_read(&PathSubject::outside(place));
+    assert!(denies("/home/me/skills/keys/a"));
+    assert!(!denies("/home/me/skills/a"));
+    // That one is about another tool.
+    assert!(!denies("/home/me/skills/other"));
+}
+
+#[test]
 fn without_rules_nothing_is_permitted_unasked() {
     let unasked = grant(&[]);
     assert!(!unasked.permits_read(&path("a")));

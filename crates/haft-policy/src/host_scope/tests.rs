@@ -197,3 +197,116 @@ fn a_tool_of_its_own_reaches_what_it_requires_and_the_agent_has() {
     "#]],
     );
 }
+
+#[test]
+fn a_tool_that_may_reach_every_host_reaches_this_machine_where_somebody_named_it() {
+    let tool = ToolId::parse("web_fetch").unwrap();
+    let names = ["localhost", "10.0.0.1", "10.0.0.2", "169.254.169.254", "example.com"];
+    let of = |rules: &RuleSet| HostScope::of_tool(&tool, &hosts(&["*"]), &hosts(&["*"]), rules);
+    let local = |host: &str| Canonical::Net { host: host.to_owned() };
+    let ruled = of(&rules(&[
+        (RuleScope::Preset, Action::Allow, "*", "*"),
+        (RuleScope::Preset, Action::Allow, "net.fetch", "10.0.0.2"),
+        (MANIFEST, Action::Allow, "net.fetch", "localhost"),
+        (SESSION, Action::Allow, "web_fetch", "10.0.0.1"),
+        (SESSION, Action::Allow, "net.fetch", "*"),
+    ]));
+    // That rules let the call pass is no answer about its host.
+    let passed = ruled.with_allowed(&[local("169.254.169.254")]);
+    check(
+        &passed,
+        &names,
+        expect![[r#"
+            localhost: as such
+            10.0.0.1: as such
+            10.0.0.2: by name
+            169.254.169.254: by name
+            example.com: by name
+        "#]],
+    );
+    let asked = rules(&[(RuleScope::Preset, Action::Ask, "net.fetch", "*")]);
+    let allowed = [local("10.0.0.1"), local("example.com")];
+    let answered = of(&asked).with_allowed(&allowed).after_asking();
+    check(
+        &answered,
+        &names,
+        expect![[r#"
+            localhost: no
+            10.0.0.1: as such
+            10.0.0.2: no
+            169.254.169.254: no
+            example.com: by name
+        "#]],
+    );
+}
+
+#[test]
+fn a_rule_about_the_whole_tool_takes_no_name_away_and_gives_none() {
+    let tool = ToolId::parse("web_fetch").unwrap();
+    let ruled = rules(&[
+        (SESSION, Action::Allow, "web_fetch", "*"),
+        (MANIFEST, Action::Allow, "net.fetch", "10.0.0.1"),
+        (MANIFEST, Action::Allow, "net.fetch", "10.0.0.2"),
+        (SESSION, Action::Deny, "net.fetch", "10.0.0.2"),
+        (RuleScope::Preset, Action::Allow, "net.fetch", "10.0.0.3"),
+    ]);
+    let names = ["10.0.0.1", "10.0.0.2", "10.0.0.3"];
+    let scope = HostScope::of_tool(&tool, &hosts(&["*"]), &hosts(&["*"]), &ruled);
+    check(
+        &scope,
+        &names,
+        expect![[r#"
+        10.0.0.1: as such
+        10.0.0.2: by name
+        10.0.0.3: by name
+    "#]],
+    );
+}
+
+#[test]
+fn a_command_that_says_which_hosts_it_wants_gets_these_alone() {
+    let wanted = |name: &str| [Canonical::Net { host: name.to_owned() }];
+    let of = |rules: &RuleSet| {
+        let clone = ToolId::parse("repo_clone").unwrap();
+        HostScope::of_commands(&clone, &hosts(&["*"]), &hosts(&["localhost"]), rules)
+    };
+    let names = ["example.com", "other.com", "10.0.0.1", "localhost"];
+    let ruled = rules(&[(SESSION, Action::Allow, "repo_clone", "*")]);
+    let of_host = |host: &str| of(&ruled).wanted_by(&wanted(host)).with_allowed(&wanted(host));
+    check(
+        &of_host("Example.com"),
+        &names,
+        expect![[r#"
+        example.com: by name
+        other.com: no
+        10.0.0.1: no
+        localhost: no
+    "#]],
+    );
+    // A rule about the whole tool names no address; a requirement and a person do.
+    check(
+        &of_host("10.0.0.1"),
+        &names[2..],
+        expect![[r#"
+        10.0.0.1: by name
+        localhost: no
+    "#]],
+    );
+    check(
+        &of_host("10.0.0.1").after_asking(),
+        &names[2..],
+        expect![[r#"
+        10.0.0.1: as such
+        localhost: no
+    "#]],
+    );
+    check(
+        &of_host("localhost"),
+        &names[2..],
+        expect![[r#"
+        10.0.0.1: no
+        localhost: as such
+    "#]],
+    );
+    assert!(of(&ruled).wanted_by(&[]).admits("other.com").is_some());
+}

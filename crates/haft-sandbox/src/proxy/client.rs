@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::gate::Denial;
+use super::destination::Denial;
 use super::head::{HeadError, RequestHead, Scanner};
 use super::socks::{self, Reply, SocksError};
 

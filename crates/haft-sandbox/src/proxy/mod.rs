@@ -44,6 +44,7 @@ mod admission;
 pub mod body;
 mod client;
 mod connection;
+mod destination;
 mod forward;
 mod gate;
 pub mod head;
@@ -62,6 +63,7 @@ pub(crate) use relay::RELAY_BYTES;
 
 pub use address::reserved_range;
 pub use admission::{Admission, Admitted, Resolver, Resolving, SystemResolver};
+pub use destination::{Denial, admitted_addresses};
 pub use host::{Host, HostError};
 pub use limits::{
     CONNECTIONS_MAX, DIAL_MS, HANDSHAKE_MS, HEAD_BYTES_MAX, IDLE_MS, Limits, RECORDED_MAX,

@@ -1,6 +1,9 @@
+use std::net::Ipv4Addr;
+
 use expect_test::expect;
 
-use super::super::admission::Resolving;
+use super::super::admission::{Admitted, Resolving};
+use super::super::destination::{own_range, permitted};
 use super::*;
 
 fn host() -> Host {
