@@ -100,6 +100,7 @@ fn composed(directory: &Path, place: &Place) -> Result<Runtime, Failure> {
         project_rules: None,
         watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
+        networking: haft::Networking::default(),
         environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),

@@ -1,9 +1,9 @@
-//! Asking a person, through whatever the front end has. Who is asked what, and what an answer changes, is decided by the
-//! pipeline; how the question looks is the front end's business.
+//! Asking a person, through whatever the front end has: about a call, and what a tool wants to know. Who is asked what,
+//! and what an answer changes, is decided elsewhere; how the question looks is the front end's business.
 
 use std::path::PathBuf;
 
-use haft_contract::{BoxFuture, ToolId};
+use haft_contract::{BoxFuture, ToolId, UserQuestion};
 use haft_policy::Rule;
 
 /// What is shown of an input, in bytes.
@@ -49,12 +49,46 @@ pub enum Answer {
     Nobody,
 }
 
+/// What a tool wants to know from a person. Unlike an [`Ask`] it is about nothing that haft would do: no answer allows
+/// anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inquiry {
+    /// The call that waits for the answers.
+    pub call_id: String,
+    /// The tool.
+    pub tool: ToolId,
+    /// The questions, at least one.
+    pub questions: Vec<UserQuestion>,
+    /// The session.
+    pub session: String,
+}
+
+/// What a person said to an [`Inquiry`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// Answers in the order of the questions: labels that were chosen, then the person's own words. A question without
+    /// any was passed over.
+    Answers(Vec<Vec<String>>),
+    /// Somebody is there and does not answer; with more about it where no person said so.
+    Dismissed(Option<String>),
+    /// Nobody is there who could answer.
+    Nobody,
+}
+
 /// Asks a person. haft never invents an answer: a front end that cannot ask says [`Answer::Nobody`], which denies.
 pub trait Asker: Send + Sync {
     /// Asks and waits for the answer. Dropping the future withdraws the question.
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer>;
 
-    /// Returns whether there is anybody to ask; where not, the answer to everything is [`Answer::Nobody`].
+    /// Puts the questions of a tool and waits for the answers. Dropping the future withdraws them.
+    fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
+        drop(inquiry);
+        Box::pin(async { Reply::Nobody })
+    }
+
+    /// Returns whether there is anybody to ask; where not, the answer to everything is [`Answer::Nobody`] or
+    /// [`Reply::Nobody`].
     fn can_ask(&self) -> bool {
         true
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{ProgressSink, Scope};
+use haft_contract::{Client, ProgressSink, Scope};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +28,8 @@ pub struct Call {
     pub progress: Arc<dyn ProgressSink>,
     /// Asks whoever is behind this very call, instead of whoever is behind the session.
     pub asker: Option<Arc<dyn Asker>>,
+    /// The program that makes the call, where it can be asked for things.
+    pub client: Arc<dyn Client>,
 }
 
 /// A place inside a run.
@@ -59,6 +61,7 @@ impl Call {
             cancellation: CancellationToken::new(),
             progress: Arc::new(()),
             asker: None,
+            client: Arc::new(()),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Files as a call reaches them: beneath the roots, as far as its grant goes, and the session's sidecars for
-//! reading.
+//! Files as a call reaches them: beneath the roots, as far as its grant goes, and for reading the session's sidecars and
+//! the directories of skills that were loaded.
 
 pub(crate) mod links;
 mod repository;
@@ -23,9 +23,12 @@ use crate::roots::{Roots, file_kind, path_error};
 use crate::runtime::Shared;
 use crate::sandbox::Sandbox;
 use crate::sidecar::Sidecars;
+use crate::skills::SessionSkills;
 
 /// The index of the sidecar directory in a [`FilePath`], after every workspace root.
 const SIDECAR_ROOT: usize = usize::MAX;
+/// The index of the first skill's directory in a [`FilePath`]; there are never so many workspace roots.
+const SKILL_ROOTS: usize = usize::MAX / 2;
 
 /// Where the paths of a session can lead.
 #[derive(Clone)]
@@ -33,23 +36,21 @@ pub(crate) struct Territory {
     roots: Roots,
     sidecars: Arc<Sidecars>,
     sidecar_root: Arc<OnceLock<Root>>,
+    skills: Arc<SessionSkills>,
 }
 
 impl Territory {
-    pub(crate) fn new(roots: Roots, sidecars: Arc<Sidecars>) -> Self {
-        Self { roots, sidecars, sidecar_root: Arc::default() }
+    pub(crate) fn new(roots: Roots, sidecars: Arc<Sidecars>, skills: Arc<SessionSkills>) -> Self {
+        Self { roots, sidecars, sidecar_root: Arc::default(), skills }
     }
 
     /// Resolves what a tool was given as a path, all symlinks expanded.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
-        match self.within_sidecars(path) {
-            Some((root, relative)) => {
+        match self.within_read_only(path) {
+            Some((index, root, relative)) => {
                 let resolved = root.resolve(&relative).map_err(|err| path_error(path, &err))?;
                 let display = root.path().join(&resolved.path).to_string_lossy().into_owned();
-                Ok((
-                    FilePath::new(SIDECAR_ROOT, resolved.path, display),
-                    resolved.kind.map(file_kind),
-                ))
+                Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
             }
             None => self.roots.resolve(path),
         }
@@ -57,7 +58,7 @@ impl Territory {
 
     /// Returns every place that a path names on its way, if it starts beneath a root; see [`Roots::spellings`].
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
-        if self.within_sidecars(path).is_some() {
+        if self.within_read_only(path).is_some() {
             return Vec::new();
         }
         self.roots.spellings(path)
@@ -68,9 +69,17 @@ impl Territory {
         self.roots.unresolved(path)
     }
 
-    /// Returns what rules judge, or nothing for a sidecar: the session's own outputs are always readable.
+    /// Returns what rules judge, or nothing for a sidecar or a file of a skill: nobody is asked about the session's own
+    /// outputs, and the skills that it loaded.
     pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
-        (path.root() != SIDECAR_ROOT).then(|| self.roots.subject(path))
+        (path.root() < SKILL_ROOTS).then(|| self.roots.subject(path))
+    }
+
+    /// Returns the place of a file of a skill outside the roots.
+    fn skill_subject(&self, path: &FilePath) -> Option<PathSubject> {
+        let index = path.root().checked_sub(SKILL_ROOTS).filter(|_| path.root() != SIDECAR_ROOT)?;
+        let root = self.skills.loaded_root(index)?;
+        Some(PathSubject::outside(root.path().join(path.relative())))
     }
 
     /// Returns the roots within a directory around them, each with all that is beneath it; see [`Roots::within`].
@@ -82,13 +91,31 @@ impl Territory {
     pub(crate) fn root(&self, path: &FilePath) -> Result<&Root, ToolError> {
         let root = match path.root() {
             SIDECAR_ROOT => self.sidecar_root.get(),
-            index => self.roots.root(index),
+            index if index < SKILL_ROOTS => self.roots.root(index),
+            index => self.skills.loaded_root(index - SKILL_ROOTS),
         };
         root.ok_or_else(|| {
             ToolError::new(
                 ErrorCode::PathInvalid,
                 format!("path {:?} belongs to no root of this call", path.display()),
             )
+        })
+    }
+
+    /// Returns the place of a path that no rule judges because it can only be read. What lies beneath a root is the
+    /// rules' business, a skill or not.
+    fn within_read_only(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
+        if let Some((root, relative)) = self.within_sidecars(path) {
+            return Some((SIDECAR_ROOT, root, relative));
+        }
+        let path = Path::new(path);
+        if self.roots.all().any(|root| path.starts_with(root.path())) {
+            return None;
+        }
+        let mut skills = self.skills.loaded_roots();
+        skills.find_map(|(place, root)| {
+            let relative = path.strip_prefix(root.path()).ok()?.to_path_buf();
+            Some((SKILL_ROOTS + place, root, relative))
         })
     }
 
@@ -112,7 +139,7 @@ pub(crate) struct GrantedFs {
     pub(crate) grant: Arc<Grant>,
     /// The places that the call declared it would change, and that were judged; nothing else is changed.
     pub(crate) changes_beneath: Vec<PathBuf>,
-    /// Whether the tool reads files at all, and so may read the session's sidecars.
+    /// Whether the tool reads files at all, and so may read the session's sidecars and skills.
     pub(crate) reads_sidecars: bool,
     /// Cancelled when the call is to stop; from then on nothing is changed.
     pub(crate) stop: CancellationToken,
@@ -154,8 +181,15 @@ impl GrantedFs {
     fn may_read(&self, path: &FilePath) -> bool {
         match self.territory.subject(path) {
             Some(subject) => self.grant.permits_read(&subject) && !self.shared.hides(&subject),
-            None => self.reads_sidecars,
+            None => self.reads_sidecars && !self.is_kept_back(path),
         }
+    }
+
+    /// Returns whether a file of a skill is kept from the call although its skill was loaded: no call reads credentials and
+    /// haft's own state, and a skill lifts no rule that denies.
+    fn is_kept_back(&self, path: &FilePath) -> bool {
+        let subject = self.territory.skill_subject(path);
+        subject.is_some_and(|it| self.shared.hides(&it) || self.grant.denies_read(&it))
     }
 
     fn may_write(&self, path: &FilePath) -> bool {

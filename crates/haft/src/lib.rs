@@ -13,14 +13,18 @@
 
 mod ask;
 mod call;
+mod catalog;
 mod clock;
 mod effects;
 mod explain;
 mod files;
 mod input_schema;
+mod instructions;
 pub mod limits;
+mod net;
 mod pipeline;
 mod project;
+mod questions;
 mod recover;
 mod registry;
 mod resident;
@@ -31,28 +35,38 @@ mod sandbox;
 mod session;
 mod shell;
 mod sidecar;
+mod skills;
 mod snapshots;
 mod suggestion;
+mod tool_index;
 mod watchdog;
 
 pub use call::{Call, Place};
+pub use catalog::{Catalog, CatalogChanges};
 pub use explain::{AccessExplanation, Explanation};
+pub use net::Networking;
 pub use pipeline::Recording;
 pub use recover::Recovered;
-pub use resident::ReadOnlyResidents;
+pub use resident::{Extension, ExtensionError, ExtensionParts, Extensions, ReadOnlyResidents};
 pub use run::{Divergence, Resume, RetryWarning, Run, RunError};
 pub use runtime::{IsGone, Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts};
 pub use sandbox::{Confine, ReadablePlaces, Sandbox};
-pub use session::{PLAN_FRONT_END, Session, SessionOptions};
+pub use session::{Listing, ListingChanges, PLAN_FRONT_END, Session, SessionOptions};
 
 pub use input_schema::{InputSchema, Open, OpenPlaces, Violated, Violation, shown_value};
 pub use registry::{Registry, RegistryError};
 pub use roots::{Roots, RootsError};
 pub use suggestion::{near_matches, plain_name};
+pub use tool_index::ToolRanking;
 
-pub use ask::{Answer, Ask, Asker, Headless};
+pub use ask::{Answer, Ask, Asker, Headless, Inquiry, Reply};
 pub use clock::{Clock, SystemClock};
+pub use instructions::{InstructionFile, Instructions, instructions};
 pub use project::ProjectRules;
+pub use skills::{
+    BundledSkill, FoundSkills, Skill, SkillPlaces, SkillProblem, SkillSeverity, SkillSource,
+    check_skills, find_skills, load_skill,
+};
 pub use snapshots::{
     EffectAhead, HistoryError, RootChanges, Selection, SnapshotError, SnapshotHistory, Snapshots,
     SnapshotsPruned, WorkspaceSnapshots,

@@ -5,12 +5,23 @@ use haft_contract::limits::Limit;
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX};
 use crate::files::links::DIRECTORIES_BENEATH_MAX;
 use crate::input_schema::FOUND_CHARS_MAX;
+use crate::instructions::{INSTRUCTION_FILES_MAX, INSTRUCTIONS_TOKENS_MAX};
+use crate::net::{NET_CONNECTIONS_LISTED_MAX, NET_DIAL_MS, NET_HEADERS_MAX};
 use crate::pipeline::{ERROR_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
-use crate::resident::{LINES_KEPT_BYTES_MAX, PRINTED_HEAD_BYTES_MAX, PRINTED_READS_MAX};
+use crate::resident::{
+    LINES_AHEAD_BYTES_MAX, LINES_KEPT_BYTES_MAX, PRINTED_HEAD_BYTES_MAX, PRINTED_READS_MAX,
+};
 use crate::sandbox::HIDDEN_FILES_MAX;
 use crate::sandbox::hooks::{CONFIG_BYTES_MAX, DIRECTORIES_MAX};
+use crate::session::LISTED_TOOLS_MAX;
 use crate::shell::{HINDRANCE_LINES_MAX, PROGRESS_MS, READ_BYTES};
+use crate::skills::{
+    FRONT_MATTER_BYTES_MAX, FRONT_MATTER_NODES_MAX, SKILL_BYTES_MAX, SKILL_DEPTH_MAX,
+    SKILL_DESCRIPTION_CHARS_MAX, SKILL_ENTRIES_MAX, SKILL_FILES_MAX, SKILL_FILES_SEEN_MAX,
+    SKILL_INDEX_CHARS_MAX, SKILL_INDEX_LINE_CHARS_MIN, SKILL_NAME_CHARS_MAX, SKILLS_MAX,
+};
 use crate::snapshots::{OVERLAPS_NAMED_MAX, SNAPSHOT_SYNC_MS};
+use crate::tool_index::{LONGER_WORDS_MAX, QUERY_WORDS_MAX};
 use crate::watchdog::{ANSWER_BYTES_MAX, COMPLAINT_CHARS_MAX, SHOWN_CHARS_MAX};
 
 /// How long a run stays this process's without a word from it, in milliseconds.
@@ -58,6 +69,13 @@ pub const TABLE: &[Limit] = &[
         "bytes",
         "one read of a command's output",
         "the rest is read next",
+    ),
+    Limit::new(
+        "LINES_AHEAD_BYTES_MAX",
+        LINES_AHEAD_BYTES_MAX as u64,
+        "bytes",
+        "what a resident program says while it is sent something",
+        "the program waits until what it said is read",
     ),
     Limit::new(
         "LINES_KEPT_BYTES_MAX",
@@ -193,10 +211,144 @@ pub const TABLE: &[Limit] = &[
         "it is synced",
     ),
     Limit::new(
+        "LISTED_TOOLS_MAX",
+        LISTED_TOOLS_MAX as u64,
+        "tools",
+        "the tools on offer in a session whose front end shows them to a model",
+        "those of Python files and MCP servers are found by tool_search instead of listed",
+    ),
+    Limit::new(
+        "QUERY_WORDS_MAX",
+        QUERY_WORDS_MAX as u64,
+        "words",
+        "the different words of a query of tool_search",
+        "further ones are passed over",
+    ),
+    Limit::new(
+        "LONGER_WORDS_MAX",
+        LONGER_WORDS_MAX as u64,
+        "words",
+        "the longer words that a word of such a query also stands for",
+        "the first in their order are taken",
+    ),
+    Limit::new(
         "OVERLAPS_NAMED_MAX",
         OVERLAPS_NAMED_MAX as u64,
         "calls",
         "calls that ran at the same time, as a snapshot's note names them",
         "the others are counted",
+    ),
+    Limit::new(
+        "NET_DIAL_MS",
+        NET_DIAL_MS,
+        "milliseconds",
+        "finding the address of a host that a tool asks, and once more connecting to it",
+        "the host cannot be reached",
+    ),
+    Limit::new(
+        "NET_HEADERS_MAX",
+        NET_HEADERS_MAX as u64,
+        "fields",
+        "the head of an answer from the network",
+        "the answer is refused",
+    ),
+    Limit::new(
+        "NET_CONNECTIONS_LISTED_MAX",
+        NET_CONNECTIONS_LISTED_MAX as u64,
+        "connections",
+        "what a tool connected to by itself, as the envelope lists it",
+        "the others are counted",
+    ),
+    Limit::new(
+        "SKILLS_MAX",
+        SKILLS_MAX as u64,
+        "skills",
+        "the skills of one session",
+        "further ones are left out with a warning",
+    ),
+    Limit::new(
+        "SKILL_ENTRIES_MAX",
+        SKILL_ENTRIES_MAX as u64,
+        "entries",
+        "one directory of skills",
+        "the rest is not looked at",
+    ),
+    Limit::new("SKILL_BYTES_MAX", SKILL_BYTES_MAX, "bytes", "a SKILL.md", "the skill is left out"),
+    Limit::new(
+        "FRONT_MATTER_BYTES_MAX",
+        FRONT_MATTER_BYTES_MAX as u64,
+        "bytes",
+        "the front matter of a skill",
+        "the skill is left out",
+    ),
+    Limit::new(
+        "FRONT_MATTER_NODES_MAX",
+        FRONT_MATTER_NODES_MAX as u64,
+        "nodes",
+        "the front matter of a skill, its aliases written out",
+        "the skill is left out",
+    ),
+    Limit::new(
+        "SKILL_NAME_CHARS_MAX",
+        SKILL_NAME_CHARS_MAX as u64,
+        "characters",
+        "a skill's name",
+        "the skill is left out",
+    ),
+    Limit::new(
+        "SKILL_DESCRIPTION_CHARS_MAX",
+        SKILL_DESCRIPTION_CHARS_MAX as u64,
+        "characters",
+        "a skill's description",
+        "the rest is not advertised",
+    ),
+    Limit::new(
+        "SKILL_INDEX_CHARS_MAX",
+        SKILL_INDEX_CHARS_MAX as u64,
+        "characters",
+        "the descriptions of all skills together",
+        "each is cut at its share",
+    ),
+    Limit::new(
+        "SKILL_INDEX_LINE_CHARS_MIN",
+        SKILL_INDEX_LINE_CHARS_MIN as u64,
+        "characters",
+        "the share of one skill, at least",
+        "the whole may be longer then",
+    ),
+    Limit::new(
+        "SKILL_FILES_MAX",
+        SKILL_FILES_MAX as u64,
+        "files",
+        "the list of a skill's files",
+        "further ones are not listed",
+    ),
+    Limit::new(
+        "SKILL_FILES_SEEN_MAX",
+        SKILL_FILES_SEEN_MAX as u64,
+        "entries",
+        "the search for a skill's files",
+        "it ends there",
+    ),
+    Limit::new(
+        "SKILL_DEPTH_MAX",
+        SKILL_DEPTH_MAX as u64,
+        "levels",
+        "the directories below a skill's own",
+        "deeper ones are not looked at",
+    ),
+    Limit::new(
+        "INSTRUCTIONS_TOKENS_MAX",
+        INSTRUCTIONS_TOKENS_MAX as u64,
+        "tokens",
+        "the project instructions, four bytes a token",
+        "the outermost files are cut",
+    ),
+    Limit::new(
+        "INSTRUCTION_FILES_MAX",
+        INSTRUCTION_FILES_MAX as u64,
+        "files",
+        "the files of project instructions",
+        "the outermost ones are left out",
     ),
 ];

@@ -168,8 +168,8 @@ pub(crate) async fn look(shared: &Shared, row: &CallRow) -> Result<Insight, Jour
 
 /// Returns whether one set of changes of files is all that a call of a tool does.
 fn changes_only_files(shared: &Shared, tool: &str) -> bool {
-    let registered = shared.parts.registry.find(tool);
-    registered.is_some_and(|registered| registered.contract().only_changes_files)
+    let registry = shared.catalog.registry();
+    registry.find(tool).is_some_and(|registered| registered.contract().only_changes_files)
 }
 
 async fn happened(

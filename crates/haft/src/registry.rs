@@ -7,12 +7,21 @@ use haft_contract::{Contract, DefinitionError, Effect, RequirementSet, Tool, Too
 
 use crate::input_schema::InputSchema;
 use crate::suggestion::near_matches;
+use crate::tool_index::{QUERY_WORDS_MAX, ToolRanking};
 
 /// The tools that a runtime offers. Listing is in the order of ids, so that every front end lists alike.
 #[derive(Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<ToolId, Arc<Registered>>,
     wire_names: BTreeMap<String, ToolId>,
+    // Made by the first search: most registries are never searched.
+    searchable: OnceLock<Arc<Searchable>>,
+}
+
+/// The tools of a registry as a query finds them.
+struct Searchable {
+    contracts: Vec<Arc<Contract>>,
+    ranking: ToolRanking,
 }
 
 /// A tool in a registry, with its schema compiled at the first call.
@@ -65,6 +74,7 @@ impl Registry {
                  cx.idempotency_key() a retry cannot be told from a new call"
             );
         }
+        self.searchable.take();
         self.wire_names.insert(id.wire_name(), id.clone());
         self.tools.insert(id, Arc::new(Registered { tool, contract, schema: OnceLock::new() }));
         Ok(())
@@ -77,14 +87,56 @@ impl Registry {
         if !unknown.is_empty() {
             return Err(unknown);
         }
+        self.searchable.take();
         self.tools.retain(|id, _| ids.contains(id));
         self.wire_names.retain(|_, id| ids.contains(id));
         Ok(())
     }
 
+    /// Takes out the tools whose contracts `is_kept` does not keep.
+    pub fn retain(&mut self, is_kept: impl Fn(&Contract) -> bool) {
+        self.searchable.take();
+        self.tools.retain(|_, registered| is_kept(&registered.contract));
+        let tools = &self.tools;
+        self.wire_names.retain(|_, id| tools.contains_key(id));
+    }
+
     /// Returns all contracts, by id.
     pub fn contracts(&self) -> impl Iterator<Item = &Contract> {
         self.tools.values().map(|registered| &*registered.contract)
+    }
+
+    /// Returns all contracts, by id, for whoever keeps them.
+    pub(crate) fn shared_contracts(&self) -> impl Iterator<Item = &Arc<Contract>> {
+        self.tools.values().map(|registered| &registered.contract)
+    }
+
+    /// Returns how many tools there are.
+    pub(crate) fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Returns the tools that fit a query best, best first. Those that it names come before all others.
+    pub fn search(&self, query: &str, tools_max: usize) -> Vec<Arc<Contract>> {
+        let searchable = self.searchable.get_or_init(|| Arc::new(self.searchable()));
+        let separates = |character: char| character.is_whitespace() || ",;\"'`".contains(character);
+        let named = query.split(separates).take(QUERY_WORDS_MAX).filter_map(|name| self.find(name));
+        let named = named.map(|registered| &registered.contract);
+        let fitting = searchable.ranking.best(query, tools_max).into_iter();
+        let fitting = fitting.filter_map(|tool| searchable.contracts.get(tool));
+        let mut found: Vec<Arc<Contract>> = Vec::new();
+        for contract in named.chain(fitting) {
+            if found.len() < tools_max && !found.iter().any(|known| known.id == contract.id) {
+                found.push(Arc::clone(contract));
+            }
+        }
+        found
+    }
+
+    fn searchable(&self) -> Searchable {
+        let contracts: Vec<_> = self.shared_contracts().map(Arc::clone).collect();
+        let texts = contracts.iter().map(|it| (it.id.as_str(), it.description.as_str()));
+        Searchable { ranking: ToolRanking::new(texts), contracts }
     }
 
     /// Returns the contract of the tool `name`, which may be an id or a wire name.
@@ -170,11 +222,35 @@ mod tests {
     }
 
     #[test]
+    fn a_search_sees_the_tools_of_now_and_names_come_first() {
+        let about = |id: &str, text: &str| {
+            let builder = Tool::new(id).description(text);
+            builder.execute(|_: Nothing| async { Ok::<_, ToolError>("done") })
+        };
+        let mut registry = Registry::new([about("shop.order", "Order"), tool("read")]).unwrap();
+        let found = |registry: &Registry, query: &str| {
+            let found = registry.search(query, 2);
+            found.iter().map(|contract| contract.id.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&registry, "order food"), ["shop.order"]);
+        registry.add(about("food.order", "Order food")).unwrap();
+        assert_eq!(found(&registry, "order food"), ["food.order", "shop.order"]);
+        assert_eq!(found(&registry, "food, shop__order"), ["shop.order", "food.order"]);
+        assert_eq!(found(&registry, "order `read`, shop.order"), ["read", "shop.order"]);
+        let read = ToolId::parse("read").unwrap();
+        registry.keep_only(&[read]).unwrap();
+        assert_eq!(found(&registry, "order food"), Vec::<String>::new());
+    }
+
+    #[test]
     fn narrowing_names_what_is_unknown() {
         let id = |text: &str| ToolId::parse(text).unwrap();
         let mut registry = Registry::new([tool("read"), tool("write")]).unwrap();
         assert_eq!(registry.keep_only(&[id("read"), id("raed")]), Err(vec![id("raed")]));
         assert_eq!(registry.keep_only(&[id("read")]), Ok(()));
         assert_eq!(registry.contracts().count(), 1);
+        registry.retain(|contract| contract.id != id("read"));
+        assert_eq!(registry.contracts().count(), 0);
+        assert_eq!(registry.add(tool("read")), Ok(()));
     }
 }

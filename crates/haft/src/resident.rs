@@ -3,6 +3,7 @@
 //! with the runtime. What a program does with what it was granted after its call is over is not told apart here from what
 //! it did before.
 
+mod extension;
 mod lines;
 mod living;
 mod printed;
@@ -10,27 +11,29 @@ mod read_only;
 mod running;
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::{
-    BoxFuture, ErrorCode, FileKind, FilePath, Resident, ResidentRequest, Residents, ToolError,
-    ToolId, Writable,
+    BoxFuture, ErrorCode, FileKind, FilePath, Resident, ResidentFiles, ResidentHosts,
+    ResidentRequest, Residents, ToolError, ToolId, Writable,
 };
 use haft_policy::{
     Canonical, Decision, Grant, Ground, HostScope, PathSubject, Reach, Remedy, judge,
 };
 use haft_sandbox::{Command, Network};
-use rustix::fs::{Mode, mkdirat};
+use rustix::fs::{Mode, OFlags, mkdirat, open};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::lines::LINES_KEPT_BYTES_MAX;
+pub use self::extension::{Extension, ExtensionError, ExtensionParts, Extensions};
+pub(crate) use self::lines::{LINES_AHEAD_BYTES_MAX, LINES_KEPT_BYTES_MAX};
 pub(crate) use self::living::Living;
 pub(crate) use self::printed::{PRINTED_HEAD_BYTES_MAX, PRINTED_READS_MAX};
 pub use self::read_only::ReadOnlyResidents;
 use self::running::Running;
-use crate::roots::path_error;
+use crate::roots::{Roots, path_error};
 use crate::runtime::RuntimeParts;
 use crate::sandbox::Sandbox;
 use crate::session::SessionState;
@@ -75,19 +78,23 @@ impl CallResidents {
             return Err(ToolError::new(ErrorCode::ProcessAborted, message));
         }
         let parts = self.parts();
-        let directory = working_directory(&self.session.territory, request.cwd.as_deref())?;
+        let directory = self.directory(request.cwd.as_deref(), request.files)?;
         let writable = self.writable(&request.writable)?;
-        let readable = self.readable(&request.readable, &writable)?;
-        let mut command = Command::new(request.program, directory.handle)
+        let readable = self.readable(&request, &writable)?;
+        let mut command = Command::new(request.program, directory)
             .args(request.args)
             .channel(channel(request.channel));
         command.env = self.environment(request.env);
+        let hosts = match request.hosts {
+            ResidentHosts::OfCall => Arc::clone(&self.hosts),
+            ResidentHosts::Nothing => Arc::default(),
+        };
         let bounds = Bounds {
             writable,
             readable,
             // The ordinary network is for commands, which are judged as such; this was judged by its hosts.
-            network: if self.hosts.is_empty() { Network::Loopback } else { Network::Proxied },
-            hosts: Arc::clone(&self.hosts),
+            network: if hosts.is_empty() { Network::Loopback } else { Network::Proxied },
+            hosts,
             memory_bytes: request.memory_bytes,
         };
         let memory_bytes = bounds.memory_bytes(&parts.sandbox);
@@ -101,14 +108,33 @@ impl CallResidents {
         self.parts().environment.iter().cloned().chain(own).collect()
     }
 
+    /// Opens the directory that the program starts in.
+    fn directory(&self, asked: Option<&str>, files: ResidentFiles) -> Result<OwnedFd, ToolError> {
+        match files {
+            ResidentFiles::Nothing if asked.is_none() => {
+                system_directory(&self.parts().sandbox, &self.parts().roots)
+            }
+            ResidentFiles::Nothing | ResidentFiles::Roots => {
+                Ok(working_directory(&self.session.territory, asked)?.handle)
+            }
+        }
+    }
+
     /// Returns what the program reads beyond what every command does: the roots, and what it asks for.
-    fn readable(&self, asked: &[PathBuf], writable: &[PathBuf]) -> Result<Vec<PathBuf>, ToolError> {
-        let mut readable = self.parts().roots.paths();
-        for path in asked {
+    fn readable(
+        &self,
+        request: &ResidentRequest,
+        writable: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, ToolError> {
+        let mut readable = match request.files {
+            ResidentFiles::Roots => self.parts().roots.paths(),
+            ResidentFiles::Nothing => Vec::new(),
+        };
+        for path in &request.readable {
             readable.push(seen(&self.parts().sandbox, path)?);
         }
         // What can be changed is read as well, and what is named twice would be kept from being changed.
-        readable.retain(|path| !writable.iter().any(|around| path.starts_with(around)));
+        readable.retain(|path| !is_within(path, writable));
         Ok(readable)
     }
 
@@ -208,6 +234,22 @@ impl CallResidents {
             Err(errno) => Err(failed(&errno)),
         }
     }
+}
+
+/// Opens a directory of the system's, for a program that is not to start in a root.
+fn system_directory(sandbox: &Sandbox, roots: &Roots) -> Result<OwnedFd, ToolError> {
+    let mut system = sandbox.readable.iter().filter_map(|place| place.canonicalize().ok());
+    let is_apart = |place: &PathBuf| place.is_dir() && !is_within(place, &roots.paths());
+    let place = system.find(is_apart).unwrap_or_else(|| PathBuf::from("/usr"));
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(&place, flags, Mode::empty()).map_err(|errno| {
+        let message = format!("{} cannot be entered: {errno}", place.display());
+        ToolError::new(ErrorCode::ProcessSpawnFailed, message)
+    })
+}
+
+fn is_within(place: &Path, directories: &[PathBuf]) -> bool {
+    directories.iter().any(|directory| place.starts_with(directory))
 }
 
 /// Returns the place of what a program asks to read, unless nobody reads it.

@@ -1,12 +1,12 @@
 //! What all calls share: tools, roots, rules, journal.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
-use haft_contract::{Contract, RequirementSet, RunId, ScopeError, ToolId, Variables};
+use haft_contract::{RequirementSet, RunId, ScopeError, Variables};
 use haft_journal::{Journal, JournalError, Owner};
 use haft_policy::{
     Canonical, Capabilities, Conditions, NetworkGuard, PathSubject, PatternError, Rule, RuleErrors,
@@ -16,11 +16,13 @@ use haft_sandbox::{Launcher, Network};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
+use crate::catalog::Catalog;
 use crate::clock::Clock;
+use crate::net::{Networking, Trusted};
 use crate::project::{ProjectAdditions, ProjectRules};
 use crate::recover::{self, Recovered};
 use crate::registry::Registry;
-use crate::resident::Living;
+use crate::resident::{Extensions, Living};
 use crate::roots::Roots;
 use crate::run::Attempts;
 use crate::sandbox::{Confine, Sandbox};
@@ -31,7 +33,7 @@ use crate::watchdog::Watchdog;
 /// Everything a runtime is made of. Front ends fill it in: the library reads no configuration, no environment and no
 /// clock by itself.
 pub struct RuntimeParts {
-    /// The tools on offer.
+    /// The tools on offer to begin with.
     pub registry: Registry,
     /// Where calls are recorded.
     pub journal: Arc<dyn Journal>,
@@ -56,6 +58,8 @@ pub struct RuntimeParts {
     pub watchdogs: Vec<Arc<dyn Watchdog>>,
     /// Starts processes.
     pub launcher: Launcher,
+    /// How tools get to the network that use it by themselves.
+    pub networking: Networking,
     /// What confines them, and what is kept from tools as well.
     pub sandbox: Sandbox,
     /// The environment of commands: exactly this and the call's keys.
@@ -132,8 +136,8 @@ pub struct Runtime {
 
 pub(crate) struct Shared {
     pub(crate) parts: RuntimeParts,
-    // Of all tools and the manifest together: what lies outside of this lies outside for every call.
-    pub(crate) effective: Capabilities,
+    /// The tools as they are now. What the parts began with is taken out of them.
+    pub(crate) catalog: Catalog,
     // Of the manifest alone: the hosts among it are for the tools that run commands.
     pub(crate) agent: Capabilities,
     pub(crate) project: ProjectAdditions,
@@ -142,8 +146,6 @@ pub(crate) struct Shared {
     conditions: OnceCell<Conditions>,
     // Of the hidden places those that have something to do with the roots: walks compare every entry with them.
     hidden_within: Vec<PathBuf>,
-    // Each tool's own, compiled at its first call.
-    own: BTreeMap<ToolId, OnceLock<Capabilities>>,
     // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
     // not give two calls one number. Written when a run is begun or gone on with.
     attempts: Mutex<HashMap<RunId, Weak<Attempts>>>,
@@ -151,6 +153,9 @@ pub(crate) struct Shared {
     pub(crate) opening: tokio::sync::Mutex<()>,
     /// Programs that outlive calls, for whoever shuts down to end.
     pub(crate) living: Living,
+    // Programs that the operator named, which end with the runtime: added to while it is put together.
+    extensions: Mutex<Vec<Extensions>>,
+    pub(crate) trusted: Trusted,
     // Runs on their way back, for whoever shuts down to wait for.
     pub(crate) returns: Mutex<JoinSet<()>>,
 }
@@ -207,57 +212,45 @@ impl Shared {
         };
         attempts.iter().filter_map(live).collect()
     }
-
-    /// Returns what the tool itself requires; what other tools require is none of its business.
-    pub(crate) fn capabilities_of(
-        &self,
-        contract: &Contract,
-    ) -> Result<Capabilities, PatternError> {
-        let compile = || Capabilities::compile(&contract.requires, &self.parts.variables);
-        let Some(cached) = self.own.get(&contract.id) else { return compile() };
-        match cached.get() {
-            Some(capabilities) => Ok(capabilities.clone()),
-            None => compile().map(|capabilities| cached.get_or_init(|| capabilities).clone()),
-        }
-    }
 }
 
 impl Runtime {
     /// Returns a runtime of these parts; rules and requirements are checked here, not at the first call.
-    pub fn new(parts: RuntimeParts) -> Result<Self, RuntimeError> {
+    pub fn new(mut parts: RuntimeParts) -> Result<Self, RuntimeError> {
         haft_policy::RuleSet::compile(
             parts.rules.iter().cloned(),
             &parts.variables,
             Conditions::default(),
         )?;
         let agent = Capabilities::compile(&parts.requires, &parts.variables)?;
-        let requires = parts.requires.clone().union(&parts.registry.requires());
-        let effective = Capabilities::compile(&requires, &parts.variables)?;
-        let own = parts
-            .registry
-            .contracts()
-            .map(|contract| (contract.id.clone(), OnceLock::new()))
-            .collect();
+        let (requires, variables) = (parts.requires.clone(), parts.variables.clone());
+        let catalog = Catalog::new(std::mem::take(&mut parts.registry), requires, variables)?;
         let hidden_within = parts.sandbox.hidden_within(&parts.roots.paths());
         let shared = Shared {
             hidden_within,
             parts,
-            effective,
+            catalog,
             agent,
             project: ProjectAdditions::default(),
             conditions: OnceCell::new(),
-            own,
             attempts: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             living: Living::default(),
+            extensions: Mutex::default(),
+            trusted: Trusted::default(),
             returns: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Returns the tools on offer.
-    pub fn registry(&self) -> &Registry {
-        &self.shared.parts.registry
+    /// Returns the tools on offer now; they stay as they are for whoever holds them.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.shared.catalog.registry()
+    }
+
+    /// Returns what the tools on offer are changed through, and what tells of changes.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
     }
 
     /// Returns the journal.
@@ -268,6 +261,11 @@ impl Runtime {
     /// Returns the directories that calls may reach.
     pub fn roots(&self) -> &Roots {
         &self.shared.parts.roots
+    }
+
+    /// Has programs that the operator named end with this runtime.
+    pub fn adopt(&self, extensions: Extensions) {
+        self.shared.extensions.lock().unwrap_or_else(PoisonError::into_inner).push(extensions);
     }
 
     /// Takes the runs of processes that are gone: what they left open is in doubt from then on, but for changes of
@@ -282,6 +280,12 @@ impl Runtime {
     /// and what such a program left at protected places may stay there until one recovers.
     pub async fn shut_down(&self) {
         self.shared.living.end_all().await;
+        let extensions = std::mem::take(
+            &mut *self.shared.extensions.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+        for extensions in extensions {
+            extensions.end_all().await;
+        }
         self.shared.give_back_all().await;
         if let Some(snapshots) = &self.shared.parts.snapshots {
             snapshots.finish().await;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{RunId, Todo, TodoStore};
+use haft_contract::{Contract, RunId, Todo, TodoStore};
 use haft_journal::RunRow;
 use haft_policy::{Conditions, Rule, RuleSet};
 use serde_json::Value;
@@ -17,8 +17,15 @@ use crate::files::Territory;
 use crate::run::{Resume, Run, RunError};
 use crate::runtime::{RuntimeError, Shared};
 use crate::sidecar::Sidecars;
+use crate::skills::{SessionSkills, SkillPlaces};
+use listing::FoundTools;
+pub(crate) use listing::{LISTED_TOOLS_MAX, SessionTools};
+pub use listing::{Listing, ListingChanges};
+use quotas::SessionQuotas;
 use rules::SessionRules;
 
+mod listing;
+mod quotas;
 mod rules;
 
 /// The front end of sessions that drive plans. The calls of a run which such a session began are nodes of its plan: no other
@@ -38,6 +45,10 @@ pub struct SessionOptions {
     /// Whether the first `once` call of a retry whose tool an earlier attempt called is held back once, with a warning
     /// in place of its answer. For front ends that have no other way to warn before it happens.
     pub holds_repeats_back: bool,
+    /// Whether the front end shows the tools to a model.
+    pub listing: Listing,
+    /// Where the skills are looked for, once, when somebody first wants to know of them.
+    pub skills: SkillPlaces,
 }
 
 impl SessionOptions {
@@ -49,6 +60,8 @@ impl SessionOptions {
             rules: Vec::new(),
             asker: Arc::new(Headless),
             holds_repeats_back: false,
+            listing: Listing::Whole,
+            skills: SkillPlaces::default(),
         }
     }
 }
@@ -70,7 +83,11 @@ pub(crate) struct SessionState {
     asking: tokio::sync::Mutex<()>,
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) holds_repeats_back: bool,
+    listing: Listing,
+    found: FoundTools,
     pub(crate) todos: Arc<SessionTodos>,
+    pub(crate) quotas: Arc<SessionQuotas>,
+    pub(crate) skills: Arc<SessionSkills>,
     pub(crate) sidecars: Arc<Sidecars>,
     pub(crate) territory: Territory,
 }
@@ -84,7 +101,9 @@ impl Session {
         }
         let rules = SessionRules::new(&shared, options.rules)?;
         let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
-        let territory = Territory::new(shared.parts.roots.clone(), Arc::clone(&sidecars));
+        let skills = Arc::new(SessionSkills::new(options.skills));
+        let roots = shared.parts.roots.clone();
+        let territory = Territory::new(roots, Arc::clone(&sidecars), Arc::clone(&skills));
         let state = SessionState {
             shared,
             id: options.id,
@@ -93,7 +112,11 @@ impl Session {
             asking: tokio::sync::Mutex::default(),
             asker: options.asker,
             holds_repeats_back: options.holds_repeats_back,
+            listing: options.listing,
+            found: FoundTools::default(),
             todos: Arc::default(),
+            quotas: Arc::default(),
+            skills,
             sidecars,
             territory,
         };
@@ -122,6 +145,23 @@ impl Session {
         // The run is never begun, so its name is nobody else's.
         let run = self.run(RunId::parse("explained")?);
         run.rehearse(Call::new(tool, input)).await
+    }
+
+    /// Returns the tools to show to a model now, by id: all of them, or those that are not [searched](Listing::Searched)
+    /// and those that were found. The description of `skill` lists the skills.
+    pub fn listed(&self) -> Vec<Arc<Contract>> {
+        let listed = self.state.listed(&self.state.shared.catalog.registry());
+        listed.into_iter().map(|contract| self.state.skills.published(contract)).collect()
+    }
+
+    /// Returns what is wrong with the skills that this session finds, one line each. May block.
+    pub fn skill_problems(&self) -> &[String] {
+        self.state.skills.problems()
+    }
+
+    /// Returns what tells when the tools to show change.
+    pub fn listing_changes(&self) -> ListingChanges {
+        self.state.listing_changes()
     }
 
     /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.

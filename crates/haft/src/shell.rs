@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::collector::Collector;
 pub(crate) use self::collector::{text_of_head, text_of_tail};
-pub(crate) use self::confined::{Bounds, Started, confined, start, undone};
+pub(crate) use self::confined::{Bounds, GrantedHosts, Started, confined, start, undone};
 pub(crate) use self::hindrance::HINDRANCE_LINES_MAX;
 use self::hindrance::Surroundings;
 use crate::files::Territory;
@@ -46,6 +46,8 @@ pub(crate) struct CallShell {
     pub(crate) label: CallLabel,
     /// The hosts that the call's commands may reach.
     pub(crate) hosts: Arc<HostScope>,
+    /// Whether the tool changes files: the commands of one that does not can only read the roots.
+    pub(crate) changes_files: bool,
 }
 
 /// What the environment of the call's commands is made of; most calls run none.

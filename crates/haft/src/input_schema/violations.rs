@@ -195,15 +195,24 @@ fn expected(error: &ValidationError<'_>, kind: &ValidationErrorKind) -> String {
         ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
         ValidationErrorKind::ExclusiveMinimum { limit } => format!("more than {limit}"),
         ValidationErrorKind::ExclusiveMaximum { limit } => format!("less than {limit}"),
-        ValidationErrorKind::MinLength { limit } => format!("at least {limit} characters"),
-        ValidationErrorKind::MaxLength { limit } => format!("at most {limit} characters"),
-        ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
-        ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
+        ValidationErrorKind::MinLength { limit } => {
+            format!("at least {}", counted(*limit, "character"))
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("at most {}", counted(*limit, "character"))
+        }
+        ValidationErrorKind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
+        ValidationErrorKind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
         ValidationErrorKind::Pattern { pattern } => format!("text that matches {pattern}"),
         ValidationErrorKind::Format { format } => format!("a valid {format}"),
         // The rest is rare in tool schemas; the library's own words do, without the value that they repeat.
         _ => format!("a value where {}", shortened(&error.masked_with("it").to_string())),
     }
+}
+
+fn counted(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
 }
 
 /// Writes a value for a message: shortened, and what is long only by its size.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use haft_contract::ErrorCode;
-use haft_policy::{Action, Question, Rule, RuleScope, RuleSet, decide, lasting_rules};
+use haft_policy::{Action, Canonical, Question, Rule, RuleScope, RuleSet, decide, lasting_rules};
 
 use super::capable::Capable;
 use super::panic::Contained;
@@ -19,8 +19,16 @@ struct Asked {
     of_rules: Vec<String>,
     of_watchdogs: Vec<String>,
     lasting: Vec<Rule>,
-    /// Whether a rule that allows all that the tool does would.
-    tool_wide: bool,
+    /// The options of the command line that would, the narrowest that do.
+    options: Option<Options>,
+}
+
+/// Options of the command line that allow a call.
+enum Options {
+    /// `--allow-host` for these hosts.
+    Hosts(Vec<String>),
+    /// `--allow` for the tool, which allows all that it does.
+    Tool,
 }
 
 /// Asks about a call that rules or watchdogs want asked about.
@@ -55,7 +63,7 @@ pub(super) async fn approve(
         of_rules,
         of_watchdogs,
         lasting: lasting(&capable, &rules, run),
-        tool_wide: tool_wide_helps(&capable, &rules, run),
+        options: options(&capable, &rules, run),
     };
     if !asker.can_ask() {
         return Err(unanswered(capable, &asked));
@@ -70,14 +78,30 @@ fn lasting(capable: &Capable, rules: &RuleSet, run: &RunState) -> Vec<Rule> {
     lasting_rules(&question, rules, &run.session.shared.parts.variables)
 }
 
-fn tool_wide_helps(capable: &Capable, rules: &RuleSet, run: &RunState) -> bool {
+fn options(capable: &Capable, rules: &RuleSet, run: &RunState) -> Option<Options> {
     let parts = &run.session.shared.parts;
     let tool = &capable.valid().contract().id;
-    let all = (RuleScope::Session, Rule::new(tool.as_str(), "*", Action::Allow));
-    let with_all = rules.with_added([all], &parts.variables, run.session.shared.conditions());
-    with_all.is_ok_and(|rules| {
-        decide(&Question { tool, accesses: capable.accesses() }, &rules).action == Action::Allow
-    })
+    let suffices = |allowed: Vec<Rule>| {
+        let allowed = allowed.into_iter().map(|rule| (RuleScope::Session, rule));
+        let with_them =
+            rules.with_added(allowed, &parts.variables, run.session.shared.conditions());
+        with_them.is_ok_and(|rules| {
+            decide(&Question { tool, accesses: capable.accesses() }, &rules).action == Action::Allow
+        })
+    };
+    let hosts = capable.accesses().iter().filter_map(|access| match access {
+        Canonical::Net { host } => Some(host.clone()),
+        Canonical::Read { .. }
+        | Canonical::Write { .. }
+        | Canonical::Shell { .. }
+        | Canonical::Named { .. } => None,
+    });
+    let hosts: Vec<String> = hosts.collect();
+    let of_hosts = hosts.iter().map(|host| Rule::new("net.fetch", host, Action::Allow));
+    if !hosts.is_empty() && suffices(of_hosts.collect()) {
+        return Some(Options::Hosts(hosts));
+    }
+    suffices(vec![Rule::new(tool.as_str(), "*", Action::Allow)]).then_some(Options::Tool)
 }
 
 /// Puts the question; no answer means that the call was cancelled meanwhile.
@@ -175,8 +199,15 @@ fn unanswered(capable: Capable, asked: &Asked) -> Stop {
 fn ways_to_allow(capable: &Capable, asked: &Asked) -> Vec<String> {
     let tool = &capable.valid().contract().id;
     let mut ways = Vec::new();
-    if asked.tool_wide {
-        ways.push(format!("start haft with `--allow {tool}`, which allows all that {tool} does"));
+    match &asked.options {
+        Some(Options::Hosts(hosts)) => {
+            let options: Vec<String> =
+                hosts.iter().map(|host| format!("--allow-host {host}")).collect();
+            ways.push(format!("start haft with `{}`", options.join(" ")));
+        }
+        Some(Options::Tool) => ways
+            .push(format!("start haft with `--allow {tool}`, which allows all that {tool} does")),
+        None => {}
     }
     if !asked.lasting.is_empty() {
         let rules: Vec<String> = asked.lasting.iter().map(as_toml).collect();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::call::Call;
+use crate::catalog::Offer;
 use crate::registry::Registered;
 use crate::run::{
     Attempt, DriverId, Numbered, Placed, Placing, RunError, RunState, Standing, Unheard,
@@ -20,6 +21,8 @@ pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
 /// A call with its place and its keys, and the tool if there is one of that name.
 pub(super) struct Arrived {
     call: Call,
+    /// The tools there were when it came; it keeps them.
+    offer: Arc<Offer>,
     found: Option<Arc<Registered>>,
     suggestions: Vec<String>,
     entry: Entry,
@@ -51,6 +54,7 @@ pub(super) struct Entry {
 /// A call whose number is still to be given.
 struct Named {
     call: Call,
+    offer: Arc<Offer>,
     found: Option<Arc<Registered>>,
     tool: String,
     recorded_input: String,
@@ -90,14 +94,14 @@ pub(super) fn rehearse(call: Call, run: &RunState) -> Result<Arrived, RunError> 
 
 fn named(mut call: Call, run: &RunState) -> Result<Named, RunError> {
     let started = Instant::now();
-    let parts = &run.session.shared.parts;
+    let offer = run.session.shared.catalog.offer();
     let scope = run.scope(&call.place)?;
     // A name longer than any tool's is nobody's; its beginning is enough to say so.
     if let Some((end, _)) = call.tool.char_indices().nth(TOOL_ID_CHARS_MAX) {
         call.tool.truncate(end);
         call.tool.push('…');
     }
-    let found = parts.registry.find(&call.tool).cloned();
+    let found = offer.registry.find(&call.tool).cloned();
     if let Some(Ok(schema)) = found.as_ref().map(|tool| tool.schema()) {
         schema.normalize(&mut call.input);
     }
@@ -106,16 +110,16 @@ fn named(mut call: Call, run: &RunState) -> Result<Named, RunError> {
     let canonical = canonical_json(&call.input);
     let first_key = CallKey::first(&scope, &tool, &canonical);
     let recorded_input = recorded_input(&call.input, canonical, found.as_deref());
-    Ok(Named { call, found, tool, recorded_input, scope, first_key, started })
+    Ok(Named { call, offer, found, tool, recorded_input, scope, first_key, started })
 }
 
 fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
-    let Named { call, found, tool, recorded_input, scope, first_key, started } = named;
+    let Named { call, offer, found, tool, recorded_input, scope, first_key, started } = named;
     let Placed { attempt, epoch, standing, unheard, counted, driver_id } = placed;
     let parts = &run.session.shared.parts;
     let suggestions = match &found {
         Some(_) => Vec::new(),
-        None => parts.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
+        None => offer.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
     };
     let (seq, occurrence) = match &standing {
         Standing::New(numbered) => (numbered.seq, numbered.occurrence),
@@ -139,10 +143,15 @@ fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
         _driver_id: driver_id,
         tool,
     };
-    Arrived { call, found, suggestions, entry, standing }
+    Arrived { call, offer, found, suggestions, entry, standing }
 }
 
 impl Arrived {
+    /// Returns the tools there were when the call came.
+    pub(super) fn offer(&self) -> &Arc<Offer> {
+        &self.offer
+    }
+
     pub(super) fn into_parts(self) -> (Call, Option<Arc<Registered>>, Vec<String>, Entry) {
         (self.call, self.found, self.suggestions, self.entry)
     }

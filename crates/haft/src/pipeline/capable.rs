@@ -40,7 +40,7 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
         Ok(judged) => judged,
         Err(err) => return Err(refused(valid, bounded(as_declared(&declared)), err)),
     };
-    let capabilities = match shared.capabilities_of(valid.contract()) {
+    let capabilities = match shared.catalog.capabilities_of(valid.offer(), valid.contract()) {
         Ok(capabilities) => capabilities,
         Err(err) => {
             let err = ToolError::new(ErrorCode::CapabilityDenied, err.to_string());
@@ -48,7 +48,8 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
         }
     };
     let shortfall = accesses.iter().find_map(|access| {
-        let outside_tool = capabilities.check(access).and_then(|()| shared.effective.check(access));
+        let outside_tool =
+            capabilities.check(access).and_then(|()| valid.offer().effective.check(access));
         outside_tool.err()
     });
     if let Some(shortfall) = shortfall {

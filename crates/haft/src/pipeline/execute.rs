@@ -16,8 +16,11 @@ use super::panic::{Contained, contained};
 use super::watch::Watched;
 use crate::effects::tag_of;
 use crate::files::{GrantedFs, OpenIntent};
+use crate::net::{GrantedNet, NetRecord};
+use crate::questions::CallQuestions;
 use crate::resident::CallResidents;
 use crate::run::RunState;
+use crate::session::SessionTools;
 use crate::shell::{CallEnvironment, CallLabel, CallShell};
 
 /// Time that a tool gets to stop by itself after it was told to, in milliseconds.
@@ -29,6 +32,7 @@ pub(super) struct Executed {
     intent: Intent,
     result: Result<Output, ToolError>,
     status: Status,
+    network: Arc<NetRecord>,
     timeout_ms: Option<u64>,
 }
 
@@ -39,7 +43,8 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
     let timing = Timing::of(&watched, run);
     let (timeout_ms, deadline, stop) = (timing.timeout_ms, timing.deadline, timing.stop.clone());
     let open = Arc::new(OpenIntent::new(intent, valid.contract().only_changes_files));
-    let cx = context(&watched, run, timing, Some(Arc::clone(&open)));
+    let network = Arc::<NetRecord>::default();
+    let cx = context(&watched, run, timing, Some(Arc::clone(&open)), &network);
     let ended = if call.cancellation.is_cancelled() {
         Ended { how: How::NotBegun, stopped: Some(ErrorCode::ProcessAborted) }
     } else {
@@ -50,7 +55,7 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
     let Concluded { result, status, is_out_of_time } = conclude(ended, effect, timeout_ms);
     let intent = open.take().expect("only this stage takes the intent, and it does so once");
     let timeout_ms = is_out_of_time.then_some(timeout_ms);
-    Executed { watched, intent, result, status, timeout_ms }
+    Executed { watched, intent, result, status, network, timeout_ms }
 }
 
 /// How the tool's code came to its end.
@@ -191,27 +196,13 @@ pub(super) fn context(
     run: &RunState,
     timing: Timing,
     intent: Option<Arc<OpenIntent>>,
+    network: &Arc<NetRecord>,
 ) -> Cx {
     let parts = &run.session.shared.parts;
     let valid = watched.capable().valid();
     let (call, entry) = (valid.call(), valid.entry());
     let contract = valid.contract();
-    let territory = &run.session.territory;
-    let shell = CallShell {
-        hosts: Arc::clone(watched.hosts()),
-        territory: territory.clone(),
-        sidecars: Arc::clone(&run.session.sidecars),
-        progress: Arc::clone(&call.progress),
-        cancellation: timing.stop.clone(),
-        deadline: timing.deadline,
-        output_bytes_max: super::truncate::bytes_max(contract, &parts.limits),
-        environment: CallEnvironment {
-            shared: Arc::clone(&run.session.shared),
-            call_key: entry.call_key(),
-            scope: entry.id().scope.clone(),
-        },
-        label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
-    };
+    let shell = call_shell(watched, run, &timing);
     let residents = CallResidents {
         session: Arc::clone(&run.session),
         tool: contract.id.clone(),
@@ -221,11 +212,31 @@ pub(super) fn context(
         stop: timing.stop.clone(),
     };
     let fs = granted_fs(watched, run, &timing.stop, intent);
+    let net = GrantedNet {
+        session: Arc::clone(&run.session),
+        tool: contract.id.clone(),
+        hosts: Arc::clone(watched.hosts()),
+        judged: judged_hosts(watched),
+        record: Arc::clone(network),
+        stop: timing.stop.clone(),
+        timeout_ms: timing.timeout_ms,
+    };
+    let questions = CallQuestions {
+        asker: Arc::clone(call.asker.as_ref().unwrap_or(&run.session.asker)),
+        session: Arc::clone(&run.session),
+        call_id: entry.id().to_string(),
+        tool: contract.id.clone(),
+    };
+    let tools = SessionTools {
+        session: Arc::clone(&run.session),
+        registry: Arc::clone(&valid.offer().registry),
+    };
     Cx::new(CxParts {
         tool: contract.id.clone(),
         effect: contract.effect,
         call_id: entry.id().clone(),
         call_key: entry.call_key(),
+        session: run.session.id.clone(),
         root: parts.roots.workspace().to_path_buf(),
         allow_network: parts.allow_network,
         max_output_bytes: parts.limits.output_bytes,
@@ -235,8 +246,36 @@ pub(super) fn context(
         fs: Arc::new(fs),
         shell: Arc::new(shell),
         residents: Arc::new(residents),
+        net: Arc::new(net),
+        questions: Arc::new(questions),
         todos: Arc::clone(&run.session.todos) as Arc<_>,
+        skills: Arc::clone(&run.session.skills) as Arc<_>,
+        tool_index: Arc::new(tools),
+        quotas: Arc::clone(&run.session.quotas) as Arc<_>,
+        client: Arc::clone(&call.client),
     })
+}
+
+/// Returns the means to run the commands of the call.
+fn call_shell(watched: &Watched, run: &RunState, timing: &Timing) -> CallShell {
+    let valid = watched.capable().valid();
+    let (call, entry, contract) = (valid.call(), valid.entry(), valid.contract());
+    CallShell {
+        hosts: Arc::clone(watched.hosts()),
+        changes_files: !contract.requires.fs.write.is_empty(),
+        territory: run.session.territory.clone(),
+        sidecars: Arc::clone(&run.session.sidecars),
+        progress: Arc::clone(&call.progress),
+        cancellation: timing.stop.clone(),
+        deadline: timing.deadline,
+        output_bytes_max: super::truncate::bytes_max(contract, &run.session.shared.parts.limits),
+        environment: CallEnvironment {
+            shared: Arc::clone(&run.session.shared),
+            call_key: entry.call_key(),
+            scope: entry.id().scope.clone(),
+        },
+        label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
+    }
 }
 
 /// Returns the files that the call may reach: what its grant holds, and of that only those places for changes that were
@@ -260,6 +299,18 @@ fn granted_fs(
     }
 }
 
+/// Returns the hosts that the call declared, and that were judged with it.
+fn judged_hosts(watched: &Watched) -> Vec<String> {
+    let judged = watched.capable().accesses().iter().filter_map(|access| match access {
+        Canonical::Net { host } => Some(host.clone()),
+        Canonical::Read { .. }
+        | Canonical::Write { .. }
+        | Canonical::Shell { .. }
+        | Canonical::Named { .. } => None,
+    });
+    judged.collect()
+}
+
 /// Returns the places that the call declared it would change, and that were judged.
 fn declared_changes(watched: &Watched) -> Vec<PathBuf> {
     let changed = watched.capable().accesses().iter().filter_map(|access| match access {
@@ -273,6 +324,11 @@ fn declared_changes(watched: &Watched) -> Vec<PathBuf> {
 }
 
 impl Executed {
+    /// Returns what the tool connected to by itself.
+    pub(super) fn network(&self) -> &Arc<NetRecord> {
+        &self.network
+    }
+
     /// Returns how long the call was allowed to take, where it ended because that time was over.
     pub(super) fn timeout_ms(&self) -> Option<u64> {
         self.timeout_ms

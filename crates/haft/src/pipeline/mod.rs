@@ -24,6 +24,7 @@ mod watch;
 
 pub(crate) use arrive::RECORDED_BYTES_MAX;
 pub(crate) use execute::STOP_MS;
+pub(crate) use panic::Contained;
 use std::sync::Arc;
 
 use haft_contract::Envelope;
@@ -33,6 +34,7 @@ pub(crate) use truncate::ERROR_BYTES_MAX;
 
 use crate::call::Call;
 use crate::run::{RunError, RunState};
+use crate::skills::SessionSkills;
 use haft_journal::CallRow;
 use recall::Recalled;
 use refusal::Stop;
@@ -55,12 +57,18 @@ pub(crate) async fn pass(
     leaves: Leaves,
     run: &Arc<RunState>,
 ) -> Result<Left, RunError> {
+    let tool = call.tool.clone();
+    let skill = SessionSkills::wanted(&call);
     let passed = pass_stages(call, leaves, run).await;
     let (mut envelope, recording) = passed.inspect_err(|err| run.heed(err))?;
     if let Envelope::Output { metadata, .. } = &mut envelope
         && metadata.replayed
     {
         run.session.sidecars.adopt(metadata);
+        run.session.adopt_search(&tool, &envelope);
+        if let Some(name) = &skill {
+            run.session.skills.adopt(name);
+        }
     }
     Ok((envelope, recording))
 }
@@ -86,7 +94,7 @@ async fn admit_and_execute(
     doubtful: Option<Box<CallRow>>,
     (leaves, run): (Leaves, &Arc<RunState>),
 ) -> Result<Left, Stop> {
-    let valid = validate::validate(arrived)?;
+    let valid = validate::validate(arrived, run)?;
     let valid = match repeat::repeat(valid, run).await? {
         Repeated::Go(valid) => *valid,
         Repeated::Answered(envelope) => return Ok((*envelope, Recording::done())),

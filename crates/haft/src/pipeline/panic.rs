@@ -12,7 +12,7 @@ pub(super) fn contained<T>(code: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// A future whose panic is its message.
-pub(super) struct Contained<'a, T>(pub(super) Pin<Box<dyn Future<Output = T> + Send + 'a>>);
+pub(crate) struct Contained<'a, T>(pub(crate) Pin<Box<dyn Future<Output = T> + Send + 'a>>);
 
 impl<T> Future for Contained<'_, T> {
     type Output = Result<T, String>;

@@ -54,9 +54,10 @@ pub(super) fn hosts(capable: &Capable, rules: &RuleSet, run: &RunState) -> HostS
     let contract = capable.valid().contract();
     let (tool, own, shared) = (&contract.id, capable.capabilities(), &run.session.shared);
     if contract.requires.shell.is_empty() {
-        HostScope::of_tool(tool, own, &shared.effective, rules)
+        HostScope::of_tool(tool, own, &capable.valid().offer().effective, rules)
     } else {
-        HostScope::of_commands(tool, own, &shared.agent, rules)
+        // A command that knows its hosts gets a way to these alone: it may follow what they tell it to go to.
+        HostScope::of_commands(tool, own, &shared.agent, rules).wanted_by(capable.accesses())
     }
 }
 

@@ -1,6 +1,8 @@
 //! A call that was begun before and whose end nobody saw: the tool is asked whether it happened. This comes after all
 //! gates, because a probe reaches the world as the call would.
 
+use std::sync::Arc;
+
 use haft_contract::{Envelope, Metadata, Output, Probed, ToolError};
 use haft_journal::{CallRow, Verdict};
 
@@ -61,7 +63,7 @@ async fn probed(watched: &Watched, run: &RunState) -> Result<Probed<Output>, Too
     let valid = watched.capable().valid();
     let timing = Timing::of(watched, run);
     let deadline = timing.deadline;
-    let cx = execute::context(watched, run, timing, None);
+    let cx = execute::context(watched, run, timing, None, &Arc::default());
     let probing = valid.tool().probe_unguarded(valid.call().input.clone(), cx);
     match tokio::time::timeout_at(deadline, Contained(Box::pin(probing))).await {
         Ok(Ok(probed)) => probed,

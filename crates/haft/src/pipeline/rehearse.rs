@@ -36,7 +36,7 @@ async fn judged(
     run: &RunState,
     explanation: &mut Explanation,
 ) -> Result<(), Stop> {
-    let capable = capable(validate(arrived)?, run)?;
+    let capable = capable(validate(arrived, run)?, run)?;
     run.session.shared.learn_conditions(capable.accesses()).await;
     explanation.accesses = explained(&capable, run);
     let permitted = permit::permit(capable, run)?;

@@ -1,7 +1,9 @@
 //! Cuts long outputs and puts the rest into sidecars. Never fails a call.
 
 use haft_contract::limits::OUTPUT_BYTES_MAX;
-use haft_contract::{Body, Contract, Envelope, Excerpt, Metadata, Output, OutputLimit, ToolError};
+use haft_contract::{
+    Body, Content, Contract, Envelope, Excerpt, Metadata, Output, OutputLimit, ToolError,
+};
 use haft_journal::{Intent, Status};
 use serde_json::{Value, json};
 
@@ -32,6 +34,7 @@ struct Cut {
 }
 
 pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
+    let (connections, connections_unlisted) = executed.network().take();
     let timeout_ms = executed.timeout_ms();
     let (watched, intent, result, status) = executed.into_parts();
     let entry = watched.capable().valid().entry();
@@ -40,6 +43,8 @@ pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
         timeout_ms,
         unsafe_no_sandbox: run.session.shared.parts.sandbox.is_off(),
         retry_warning: watched.capable().valid().retry_warning().map(str::to_owned),
+        connections,
+        connections_unlisted,
         ..Metadata::default()
     };
     let recorded = result.as_ref().err().and_then(|err| err.recorded.clone());
@@ -77,11 +82,13 @@ pub(super) fn apply(
     metadata.log = output.log;
     if let Some(confined) = output.confined {
         metadata.enforced = Some(confined.enforced);
-        metadata.connections = confined.connections;
-        metadata.connections_unlisted = confined.connections_unlisted;
+        metadata.connections.extend(confined.connections);
+        metadata.connections_unlisted += confined.connections_unlisted;
         metadata.undone = confined.undone;
     }
+    let is_content = matches!(output.body, Body::Content(_));
     let cut = cut(output.body, watched, run);
+    metadata.content = is_content && !cut.truncated;
     metadata.truncated = cut.truncated;
     metadata.output_path = cut.output_path;
     metadata.output_lost = cut.output_lost;
@@ -146,7 +153,26 @@ fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
             cut
         }
         Body::Excerpt(excerpt) => excerpt_data(excerpt),
+        Body::Document(document) if document.text.len() <= bytes_max => whole(document.data(false)),
+        Body::Document(mut document) => {
+            let head = head_of(&document.text, bytes_max);
+            let cut = keep([document.text.as_str()], head.clone(), watched, run);
+            document.text = head;
+            Cut { data: document.data(true), ..cut }
+        }
+        Body::Content(parts) => content(parts, bytes_max, watched, run),
     }
+}
+
+/// Parts that fit leave as they are, others as text, which says what was there: half a picture is of no use to anybody.
+fn content(parts: Vec<Content>, bytes_max: usize, watched: &Watched, run: &RunState) -> Cut {
+    let data = Content::data(&parts);
+    let all = data.to_string();
+    if all.len() <= bytes_max {
+        return whole(data);
+    }
+    let texts: Vec<String> = parts.iter().map(Content::text).collect();
+    keep([all.as_str()], head_of(&texts.join("\n"), bytes_max), watched, run)
 }
 
 /// Answers `head` and keeps all of the `pieces` in a sidecar.

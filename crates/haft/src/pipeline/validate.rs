@@ -8,22 +8,33 @@ use super::arrive::{Arrived, Entry};
 use super::panic::contained;
 use super::refusal::Stop;
 use crate::call::Call;
+use crate::catalog::Offer;
 use crate::registry::Registered;
+use crate::run::RunState;
 
 /// A call of an existing tool with an input that its schema accepts.
 pub(super) struct Valid {
     call: Call,
+    offer: Arc<Offer>,
     registered: Arc<Registered>,
     entry: Entry,
     retry_warning: Option<String>,
 }
 
-pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
+pub(super) fn validate(arrived: Arrived, run: &RunState) -> Result<Valid, Stop> {
+    let offer = Arc::clone(arrived.offer());
     let (call, found, suggestions, entry) = arrived.into_parts();
     let Some(registered) = found else {
         let message = unknown_tool(&call.tool, &suggestions);
         return Err(Stop::refused(entry, ErrorCode::ToolNotFound, message));
     };
+    if run.session.keeps_back(&offer.registry, registered.contract()) {
+        let message = format!(
+            "tool {} cannot be called yet, because there are too many tools to list: find it with tool_search first",
+            entry.tool()
+        );
+        return Err(Stop::refused(entry, ErrorCode::ToolNotFound, message));
+    }
     let violations = match registered.schema() {
         Ok(schema) => schema.message(&call.input),
         Err(err) => {
@@ -35,7 +46,7 @@ pub(super) fn validate(arrived: Arrived) -> Result<Valid, Stop> {
         }
     };
     match violations.or_else(|| untakeable(&registered, &call)) {
-        None => Ok(Valid { call, registered, entry, retry_warning: None }),
+        None => Ok(Valid { call, offer, registered, entry, retry_warning: None }),
         Some(violations) => {
             let short = format!("invalid input for {}", entry.tool());
             let message = format!("{short}: {violations}");
@@ -68,6 +79,11 @@ impl Valid {
 
     pub(super) fn tool(&self) -> &Tool {
         self.registered.tool()
+    }
+
+    /// Returns the tools there were when the call came.
+    pub(super) fn offer(&self) -> &Offer {
+        &self.offer
     }
 
     pub(super) fn contract(&self) -> &Contract {

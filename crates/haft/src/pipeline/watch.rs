@@ -38,6 +38,7 @@ pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watche
         }
         Err(Objection::Cancelled) => return Err(cancelled(capable)),
     };
+    let was_asked = !of_rules.is_empty();
     let capable = if of_rules.is_empty() && of_watchdogs.is_empty() {
         capable
     } else {
@@ -50,6 +51,7 @@ pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watche
     let tool = &capable.valid().contract().id;
     let grant = Grant::of_call(tool, capable.capabilities(), &rules);
     let hosts = permit::hosts(&capable, &rules, run);
+    let hosts = if was_asked { hosts.after_asking() } else { hosts };
     Ok(Watched {
         grant: Arc::new(grant.with_allowed(capable.accesses())),
         hosts: Arc::new(hosts.with_allowed(capable.accesses())),

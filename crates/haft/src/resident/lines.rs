@@ -1,10 +1,14 @@
-//! Lines out of bytes that come as they come. What has come is kept here and not in whoever waits, so that waiting can be
+//! Lines, and counted bytes, out of bytes that come as they come. What has come is kept here and not in whoever waits, so that waiting can be
 //! given up at any time.
 
 use haft_contract::Received;
 
 /// Memory that is kept for the next line after a long one, in bytes.
 pub(crate) const LINES_KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// What is taken in while a message is sent, before the other side has to wait, in bytes. The longest message of any
+/// program fits in.
+pub(crate) const LINES_AHEAD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// One read of a channel, in bytes.
 const CHANNEL_READ_BYTES: usize = 16 * 1024;
@@ -34,6 +38,22 @@ impl Lines {
         self.start += self.searched + 1;
         self.searched = 0;
         Some(Received::Line)
+    }
+
+    /// Moves the next `bytes` to the end of `into`, and says whether it did: not as long as there are fewer.
+    pub(super) fn take_exact(&mut self, into: &mut Vec<u8>, bytes: usize) -> bool {
+        let unread = self.bytes.get(self.start..).unwrap_or_default();
+        let Some(taken) = unread.get(..bytes) else { return false };
+        into.extend_from_slice(taken);
+        self.start += bytes;
+        // What was looked through may be part of what was taken.
+        self.searched = 0;
+        true
+    }
+
+    /// Returns whether more is taken in while nobody takes what has come.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes.len() < LINES_AHEAD_BYTES_MAX
     }
 
     /// Returns where the next bytes are to be added, with room for some.
@@ -97,6 +117,25 @@ mod tests {
     }
 
     #[test]
+    fn counted_bytes_are_taken_whole_between_lines() {
+        let mut lines = Lines::default();
+        let mut taken = Vec::new();
+        assert!(lines.take_exact(&mut taken, 0));
+        lines.room().extend_from_slice(b"a");
+        assert_eq!(lines.take(&mut taken, 9), None);
+        assert!(!lines.take_exact(&mut taken, 3));
+        assert!(taken.is_empty(), "nothing is taken before all of it is there");
+        lines.room().extend_from_slice(b"\nbcd\ne");
+        assert!(lines.take_exact(&mut taken, 3));
+        assert_eq!(taken, b"a\nb");
+        assert_eq!(lines.take(&mut taken, 9), Some(Received::Line));
+        assert_eq!(taken, b"a\nbcd");
+        assert!(lines.take_exact(&mut taken, 1));
+        assert!(!lines.take_exact(&mut taken, 1));
+        assert_eq!(taken, b"a\nbcde");
+    }
+
+    #[test]
     fn a_line_that_is_too_long_can_be_taken_with_a_higher_bound() {
         let mut lines = Lines::default();
         let mut line = b"> ".to_vec();
@@ -115,6 +154,15 @@ mod tests {
         lines.room().push(b'\n');
         assert_eq!(lines.take(&mut Vec::new(), long.len()), Some(Received::Line));
         assert!(lines.room().capacity() <= LINES_KEPT_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_is_taken_in_ahead_is_bounded() {
+        let mut lines = Lines::default();
+        lines.room().resize(LINES_AHEAD_BYTES_MAX - 1, b'x');
+        assert!(lines.has_room());
+        lines.room().push(b'x');
+        assert!(!lines.has_room());
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::pin;
 
 use haft_contract::{
     BoxFuture, Confined, Ending, ErrorCode, Excerpt, Received, Resident, ToolError,
@@ -71,20 +72,52 @@ impl Running {
         })
     }
 
+    /// Sends a message, and meanwhile takes in what comes: a program that writes much before it reads would wait for this
+    /// side, and this side for it.
+    async fn send_all(&mut self, message: &[u8]) -> io::Result<()> {
+        let Self { channel, lines, .. } = self;
+        let (mut from, mut to) = channel.split();
+        let mut sending = pin!(to.write_all(message));
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                biased;
+                sent = &mut sending => return sent,
+                read = from.read_buf(lines.room()), if is_open && lines.has_room() => {
+                    // The end is come to again by whoever receives.
+                    is_open = matches!(read, Ok(1..));
+                }
+            }
+        }
+    }
+
     async fn receive_line(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> io::Result<Received> {
         loop {
             if let Some(received) = self.lines.take(into, bytes_max) {
                 return Ok(received);
             }
-            match self.channel.read_buf(self.lines.room()).await {
-                Ok(0) => return Ok(Received::Closed),
-                Ok(_) => {}
-                // It has ended with something unread that was sent to it.
-                Err(err) if err.kind() == io::ErrorKind::ConnectionReset => {
-                    return Ok(Received::Closed);
-                }
-                Err(err) => return Err(err),
+            if !self.receive_more().await? {
+                return Ok(Received::Closed);
             }
+        }
+    }
+
+    async fn receive_counted(&mut self, into: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
+        while !self.lines.take_exact(into, bytes) {
+            if !self.receive_more().await? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for some bytes; says whether any came before the end.
+    async fn receive_more(&mut self) -> io::Result<bool> {
+        match self.channel.read_buf(self.lines.room()).await {
+            Ok(count) => Ok(count > 0),
+            // It has ended with something unread that was sent to it.
+            Err(err) if err.kind() == io::ErrorKind::ConnectionReset => Ok(false),
+            Err(err) => Err(err),
         }
     }
 
@@ -132,7 +165,7 @@ impl WayOut {
 
 impl Resident for Running {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(self.channel.write_all(message))
+        Box::pin(self.send_all(message))
     }
 
     fn receive<'a>(
@@ -141,6 +174,14 @@ impl Resident for Running {
         bytes_max: usize,
     ) -> BoxFuture<'a, io::Result<Received>> {
         Box::pin(self.receive_line(into, bytes_max))
+    }
+
+    fn receive_exact<'a>(
+        &'a mut self,
+        into: &'a mut Vec<u8>,
+        bytes: usize,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        Box::pin(self.receive_counted(into, bytes))
     }
 
     fn take_output(&mut self) -> BoxFuture<'_, Excerpt> {

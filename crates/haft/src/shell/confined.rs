@@ -88,9 +88,10 @@ impl CallShell {
         } else {
             Network::Proxied
         };
+        let roots = if self.changes_files { Vec::new() } else { parts.roots.paths() };
         let bounds = Bounds {
             writable: self.writable(),
-            readable: Vec::new(),
+            readable: roots,
             network,
             hosts: Arc::clone(&self.hosts),
             memory_bytes: None,
@@ -101,6 +102,9 @@ impl CallShell {
     /// Returns the directories that the command can change: the roots, and for one that is a linked worktree what git
     /// keeps of it elsewhere.
     pub(super) fn writable(&self) -> Vec<PathBuf> {
+        if !self.changes_files {
+            return Vec::new();
+        }
         let mut directories = self.environment.shared.parts.roots.paths();
         let linked: Vec<_> = directories
             .iter()
@@ -152,7 +156,7 @@ pub(crate) fn confined(
 }
 
 /// The hosts of one call, as its proxy asks for them.
-struct GrantedHosts(Arc<HostScope>);
+pub(crate) struct GrantedHosts(pub(crate) Arc<HostScope>);
 
 impl Admission for GrantedHosts {
     fn admits(&self, host: &str, port: u16) -> Admitted {

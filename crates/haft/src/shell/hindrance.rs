@@ -162,6 +162,9 @@ impl Surroundings<'_> {
             return None;
         }
         if is_change {
+            if self.writable.is_empty() {
+                return Some(self.of_nothing());
+            }
             let changeable = self.changeable();
             return Some(format!(
                 "{place} is outside of what commands can change, which is {changeable}: work there, or ask the user to \
@@ -177,7 +180,18 @@ impl Surroundings<'_> {
         })
     }
 
+    fn of_nothing(&self) -> String {
+        let private = self.private();
+        format!(
+            "this tool requires no fs.write, so its commands change no file but, for the call alone, in {private}: do \
+             without, or ask the user to let its declaration require it"
+        )
+    }
+
     fn of_no_place(&self) -> String {
+        if self.writable.is_empty() {
+            return self.of_nothing();
+        }
         format!(
             "commands can change only {}, and there neither protected names such as .git/config (haft policy list shows them) \
              nor directories around those: do without, or ask the user to change roots, or unprotect of [sandbox], in \
@@ -189,8 +203,12 @@ impl Surroundings<'_> {
     fn changeable(&self) -> String {
         let roots: Vec<String> =
             self.writable.iter().map(|root| root.display().to_string()).collect();
-        let private = if self.is_mounted() { "/tmp and home" } else { "$TMPDIR" };
-        format!("{} and, for the call alone, {private}", roots.join(", "))
+        format!("{} and, for the call alone, {}", roots.join(", "), self.private())
+    }
+
+    /// Returns where every command can write, in places that go with the call.
+    fn private(&self) -> &'static str {
+        if self.is_mounted() { "/tmp and home" } else { "$TMPDIR" }
     }
 
     /// Returns whether the command had mounts of its own. Without, it has no `/tmp` and no home either, and Landlock

@@ -3,9 +3,11 @@
 
 mod asking;
 mod bounds;
+mod catalog;
 mod durability;
 mod execution;
 mod faulty;
+mod inquiring;
 mod journal;
 mod locked;
 #[path = "../../../haft-journal/tests/it/postgres_proxy.rs"]
@@ -17,6 +19,7 @@ mod processes;
 mod protected;
 mod refusals;
 mod residents;
+mod searching;
 mod server;
 mod simulation;
 mod small_disk;

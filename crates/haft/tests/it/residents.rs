@@ -11,8 +11,8 @@ use expect_test::{Expect, expect};
 use haft::{Answer, Ask, Asker, Roots, SnapshotHistory, SystemClock, WorkspaceSnapshots};
 use haft_contract::{
     Access, BoxFuture, Channel, Cx, Effect, Ending, Envelope, ErrorCode, FsRequirement,
-    NetRequirement, Output, Received, RequirementSet, Resident, ResidentRequest, Tool, ToolBuilder,
-    ToolError, Writable,
+    NetRequirement, Output, Received, RequirementSet, Resident, ResidentFiles, ResidentRequest,
+    Tool, ToolBuilder, ToolError, Writable,
 };
 use haft_journal::{Journal, MemoryJournal};
 use haft_policy::{Action, RuleScope};
@@ -127,6 +127,28 @@ async fn check(tool: Tool, script: &str, expect: Expect) {
     expect.assert_eq(&envelope.text().replace(&root, "…"));
 }
 
+/// More than any socket holds, in bytes.
+const MUCH_BYTES: usize = 4 * 1024 * 1024;
+
+#[tokio::test]
+async fn two_who_say_much_at_once_both_hear_it() {
+    let tool = Tool::new("script").execute_with(|input: Text, cx: Cx| async move {
+        let mut resident = cx.residents().start(request(&input.text)).await?;
+        let mut message = vec![b'x'; MUCH_BYTES];
+        message.push(b'\n');
+        resident.send(&message).await?;
+        let mut line = Vec::new();
+        resident.receive(&mut line, MUCH_BYTES).await?;
+        let heard = receive(&mut *resident).await?;
+        Ok::<_, ToolError>(Output::text(format!("{} {heard}", line.len())))
+    });
+    let script = format!(
+        "head -c {MUCH_BYTES} /dev/zero | tr '\\0' y >&3; echo >&3; head -n 1 <&3 | wc -c >&3"
+    );
+    let envelope = stage(tool).await.script(&script).await;
+    assert_eq!(envelope.text(), format!("{MUCH_BYTES} {}", MUCH_BYTES + 1));
+}
+
 #[tokio::test]
 async fn a_program_is_spoken_to_and_its_prints_stay_apart() {
     let script = "echo printed; echo complained >&2; read -r line <&3; echo \"$line\"; echo \"answer to $line\" >&3; exit 3";
@@ -185,6 +207,23 @@ async fn roots_are_read_and_not_changed() {
         Exited(0)"#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_program_that_asks_for_no_files_sees_no_root() {
+    let tool = Tool::new("script").execute_with(|input: Text, cx: Cx| async move {
+        let files = ResidentFiles::Nothing;
+        let request = ResidentRequest { files, ..request(&input.text) };
+        let mut resident = cx.residents().start(request).await?;
+        let ending = resident.ended().await?;
+        Ok::<_, ToolError>(format!("{}{ending:?}", resident.take_output().await.head))
+    });
+    let stage = stage(tool).await;
+    let (root, seen) = (stage.at(""), stage.at("seen"));
+    let script = format!("cat {}; ls -A {} | wc -l; cat seen", seen.display(), root.display());
+    let text = stage.script(&script).await.text();
+    assert!(!text.contains("contents"), "{text}");
+    assert_eq!(text.matches("No such file or directory").count(), 3, "{text}");
 }
 
 #[tokio::test]

@@ -141,6 +141,7 @@ impl Stage {
             project_rules: setting.project_rules,
             watchdogs: setting.watchdogs,
             launcher: Launcher::new(setting.helper),
+            networking: haft::Networking::default(),
             environment: setting.environment,
             sidecars: directory.path().join("sidecars"),
             clock: setting.clock,

@@ -253,6 +253,7 @@ fn runtime(world: &Arc<World>, fate: &Arc<Fate>, owner: &str) -> Runtime {
         project_rules: None,
         watchdogs: Vec::new(),
         launcher: Launcher::new(PathBuf::from("/nonexistent")),
+        networking: haft::Networking::default(),
         sandbox: Sandbox::system(),
         environment: Vec::new(),
         sidecars: world.directory.path().join("sidecars"),

@@ -1,0 +1,168 @@
+//! The tools of a runtime as they are now. They may change while it runs, as when an MCP server says that it has others:
+//! then there is a new offer, and whoever has the old one goes on with it. A call keeps the offer that it began with, so a
+//! change never reaches into a call. Who lists which of them is not known here.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use haft_contract::{Contract, RequirementSet, ToolId, Variables};
+use haft_policy::{Capabilities, PatternError};
+use tokio::sync::watch;
+
+use crate::registry::Registry;
+
+/// The tools of a runtime as they are now. Cloning is cheap; all clones are the same catalog.
+#[derive(Clone)]
+pub struct Catalog {
+    // Replaced as a whole, and read by every call as it begins.
+    current: Arc<watch::Sender<Arc<Offer>>>,
+    agent: Arc<Agent>,
+}
+
+/// What there is of the agent beside its tools, whatever these are.
+struct Agent {
+    /// What the agent requires beyond its tools.
+    requires: RequirementSet,
+    variables: Variables,
+}
+
+/// The tools at one time, and what they require together.
+pub(crate) struct Offer {
+    pub(crate) registry: Arc<Registry>,
+    // Of all tools and the manifest together: what lies outside of this lies outside for every call.
+    pub(crate) effective: Capabilities,
+    // Each tool's own, compiled at its first call.
+    own: BTreeMap<ToolId, OnceLock<Capabilities>>,
+    version: u64,
+}
+
+/// Tells when the tools have changed.
+#[derive(Clone)]
+pub struct CatalogChanges {
+    seen: watch::Receiver<Arc<Offer>>,
+}
+
+impl Catalog {
+    pub(crate) fn new(
+        registry: Registry,
+        requires: RequirementSet,
+        variables: Variables,
+    ) -> Result<Self, PatternError> {
+        let agent = Agent { requires, variables };
+        let first = Offer::new(registry, &agent, 0)?;
+        let current = Arc::new(watch::Sender::new(Arc::new(first)));
+        Ok(Self { current, agent: Arc::new(agent) })
+    }
+
+    /// Returns the tools as they are now; they stay so for whoever holds them.
+    pub fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.current.borrow().registry)
+    }
+
+    /// Returns how often the tools have changed so far.
+    pub fn version(&self) -> u64 {
+        self.current.borrow().version
+    }
+
+    /// Offers these tools from now on. Calls that have begun go on with those that there were.
+    pub fn replace(&self, registry: Registry) -> Result<(), PatternError> {
+        // What they require does not depend on the version.
+        let mut offer = Offer::new(registry, &self.agent, 0)?;
+        self.current.send_modify(|current| {
+            offer.version = current.version + 1;
+            *current = Arc::new(offer);
+        });
+        Ok(())
+    }
+
+    /// Returns what tells of changes from now on.
+    pub fn changes(&self) -> CatalogChanges {
+        CatalogChanges { seen: self.current.subscribe() }
+    }
+
+    pub(crate) fn offer(&self) -> Arc<Offer> {
+        Arc::clone(&self.current.borrow())
+    }
+
+    /// Returns what the tool itself requires; what other tools require is none of its business.
+    pub(crate) fn capabilities_of(
+        &self,
+        offer: &Offer,
+        contract: &Contract,
+    ) -> Result<Capabilities, PatternError> {
+        let compile = || Capabilities::compile(&contract.requires, &self.agent.variables);
+        let Some(cached) = offer.own.get(&contract.id) else { return compile() };
+        match cached.get() {
+            Some(capabilities) => Ok(capabilities.clone()),
+            None => compile().map(|capabilities| cached.get_or_init(|| capabilities).clone()),
+        }
+    }
+}
+
+impl Offer {
+    fn new(registry: Registry, agent: &Agent, version: u64) -> Result<Self, PatternError> {
+        let requires = agent.requires.clone().union(&registry.requires());
+        let effective = Capabilities::compile(&requires, &agent.variables)?;
+        let own =
+            registry.contracts().map(|contract| (contract.id.clone(), OnceLock::new())).collect();
+        Ok(Self { registry: Arc::new(registry), effective, own, version })
+    }
+}
+
+impl CatalogChanges {
+    /// Waits until the tools have changed since this was last asked. Can be given up and called again without loss. It ends
+    /// only with the runtime, and never where that is gone.
+    pub async fn changed(&mut self) {
+        if self.seen.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns how often the tools have changed so far, and takes note of it.
+    pub fn version(&mut self) -> u64 {
+        self.seen.borrow_and_update().version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::{Tool, ToolError};
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    fn registry(ids: &[&str]) -> Registry {
+        let tool = |id: &&str| {
+            let requires =
+                RequirementSet { capabilities: vec![format!("use-{id}")], ..Default::default() };
+            let builder = Tool::new(id).requires(requires);
+            builder.execute(|_: Nothing| async { Ok::<_, ToolError>("done") })
+        };
+        Registry::new(ids.iter().map(tool)).unwrap()
+    }
+
+    fn ids(registry: &Registry) -> Vec<String> {
+        registry.contracts().map(|contract| contract.id.to_string()).collect()
+    }
+
+    #[tokio::test]
+    async fn who_holds_an_offer_keeps_it_and_who_waits_is_told() {
+        let requires = RequirementSet::default();
+        let catalog = Catalog::new(registry(&["a"]), requires, Variables::default()).unwrap();
+        let (before, mut changes) = (catalog.offer(), catalog.changes());
+        assert_eq!((catalog.version(), changes.version()), (0, 0));
+
+        catalog.replace(registry(&["a", "b"])).unwrap();
+        changes.changed().await;
+        assert_eq!((catalog.version(), changes.version()), (1, 1));
+        assert_eq!(ids(&catalog.registry()), ["a", "b"]);
+        assert_eq!(ids(&before.registry), ["a"]);
+
+        let names = |offer: &Offer| format!("{:?}", offer.effective);
+        assert!(names(&catalog.offer()).contains("use-b") && !names(&before).contains("use-b"));
+    }
+}

@@ -1,0 +1,141 @@
+//! What a project tells every agent that works in it: the files AGENTS.md, CLAUDE.md and CONTEXT.md of the workspace and
+//! above it, as one text for a front end that builds a prompt. Nothing here decides whether they are shown to a model; and
+//! what they say is the project's word, not the user's and not haft's.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use haft_sandbox::{Root, RootError};
+use serde::Serialize;
+
+use crate::skills::way_up;
+
+/// The files, in the order in which those of one directory come.
+const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
+/// Project instructions, in tokens.
+pub(crate) const INSTRUCTIONS_TOKENS_MAX: usize = 8_000;
+/// Files of project instructions.
+pub(crate) const INSTRUCTION_FILES_MAX: usize = 32;
+/// How many bytes are counted as one token. Tokens differ from model to model; of English text one is about four bytes.
+const TOKEN_BYTES: usize = 4;
+/// Bytes of all files together.
+const BYTES_MAX: usize = INSTRUCTIONS_TOKENS_MAX * TOKEN_BYTES;
+
+/// The instructions of a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Instructions {
+    /// The files, outermost first, so that the nearest have the last word.
+    pub files: Vec<InstructionFile>,
+    /// Files that are not used, and why, one line each.
+    pub problems: Vec<String>,
+}
+
+/// One file of instructions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InstructionFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says, or the beginning of it.
+    pub text: String,
+    /// Whether its end is missing.
+    pub is_cut: bool,
+}
+
+impl Instructions {
+    /// Returns all files under headings that name them; nothing where there are none.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for file in &self.files {
+            let gap = if text.is_empty() { "" } else { "\n\n" };
+            let cut = if file.is_cut { "\n\n(The rest of this file is left out.)" } else { "" };
+            let _ = write!(text, "{gap}# {}\n\n{}{cut}", file.path.display(), file.text.trim());
+        }
+        text
+    }
+
+    /// Returns how many tokens the files are taken to be: a quarter of their bytes.
+    pub fn tokens(&self) -> usize {
+        let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
+        bytes.div_ceil(TOKEN_BYTES)
+    }
+}
+
+/// Collects the instructions for a workspace: of its root and of the directories above it, as far up as its repository
+/// goes, without one up to below `home`. Of 8,000 tokens the nearest files take first what they need.
+pub fn instructions(root: &Path, home: Option<&Path>) -> Instructions {
+    let way_up = way_up(root, home);
+    let Some(top) = way_up.last() else { return Instructions::default() };
+    let top = match Root::open(top) {
+        Ok(top) => top,
+        Err(err) => return Instructions { files: Vec::new(), problems: vec![err.to_string()] },
+    };
+    let mut collected = Instructions::default();
+    let mut seen = BTreeSet::new();
+    let mut bytes_left = BYTES_MAX;
+    for directory in &way_up {
+        // Nearest first here, so within a directory the last name comes first, too.
+        for name in NAMES.iter().rev() {
+            let path = directory.join(name);
+            let read = match read(&top, &path, &mut seen, bytes_left) {
+                Ok(read) => read,
+                Err(problem) => {
+                    collected.problems.push(format!("{}: {problem}", path.display()));
+                    continue;
+                }
+            };
+            let Some((text, is_cut)) = read else { continue };
+            if collected.files.len() == INSTRUCTION_FILES_MAX || (text.is_empty() && is_cut) {
+                let why = "left out, because nearer files take all the room that there is";
+                collected.problems.push(format!("{}: {why}", path.display()));
+                continue;
+            }
+            bytes_left = bytes_left.saturating_sub(text.len());
+            collected.files.push(InstructionFile { path, text, is_cut });
+        }
+    }
+    collected.files.reverse();
+    collected
+}
+
+/// Returns what a file says, up to so many bytes, and whether there is more. A file that several names lead to is read
+/// once.
+fn read(
+    top: &Root,
+    path: &Path,
+    seen: &mut BTreeSet<PathBuf>,
+    bytes_max: usize,
+) -> Result<Option<(String, bool)>, String> {
+    let refused = |err: RootError| match err {
+        RootError::Escape { .. } | RootError::Outside { .. } => {
+            "left out, because it is a link that leads out of the project".to_owned()
+        }
+        err => format!("left out: {err}"),
+    };
+    let relative = path.strip_prefix(top.path()).unwrap_or(path);
+    let resolved = top.resolve(relative).map_err(refused)?;
+    if resolved.kind.is_none() || !seen.insert(resolved.path.clone()) {
+        return Ok(None);
+    }
+    let opened = top.open_file(&resolved.path).map_err(refused)?;
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    opened.file.take(limit).read_to_end(&mut bytes).map_err(|err| format!("left out: {err}"))?;
+    let is_cut = bytes.len() > bytes_max;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // Only a character at the very end can be cut in two.
+        Err(err) if is_cut && err.utf8_error().error_len().is_none() => {
+            let end = err.utf8_error().valid_up_to();
+            let bytes = err.into_bytes();
+            String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+        }
+        Err(_) => return Err("left out: expected UTF-8, found other bytes".to_owned()),
+    };
+    let end = text.floor_char_boundary(bytes_max);
+    Ok(Some((text.get(..end).unwrap_or_default().to_owned(), is_cut)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use expect_test::expect;
+use tempfile::TempDir;
+
+use super::*;
+
+/// A repository with a directory below it.
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir_all(place.path().join("project/.git")).unwrap();
+    fs::create_dir_all(place.path().join("project/part")).unwrap();
+    for (name, text) in files {
+        fs::write(place.path().join(name), text).unwrap();
+    }
+    place
+}
+
+fn collected(place: &TempDir) -> Instructions {
+    instructions(&place.path().join("project/part"), None)
+}
+
+/// Returns the text and the problems, without the path of this project.
+fn shown(place: &TempDir) -> String {
+    let collected = collected(place);
+    let place = place.path().canonicalize().unwrap();
+    let text = format!("{}\n{:?}", collected.text(), collected.problems);
+    text.replace(place.to_str().unwrap(), "")
+}
+
+#[test]
+fn the_nearest_file_has_the_last_word() {
+    let place = project(&[
+        ("AGENTS.md", "above the project\n"),
+        ("project/AGENTS.md", "all\n"),
+        ("project/CONTEXT.md", "context of all\n"),
+        ("project/part/CLAUDE.md", "part\n"),
+        ("project/part/AGENTS.md", "agents of part\n"),
+    ]);
+    expect![[r#"
+        # /project/AGENTS.md
+
+        all
+
+        # /project/CONTEXT.md
+
+        context of all
+
+        # /project/part/AGENTS.md
+
+        agents of part
+
+        # /project/part/CLAUDE.md
+
+        part
+        []"#]]
+    .assert_eq(&shown(&place));
+    assert_eq!(Instructions::default().text(), "");
+}
+
+#[test]
+fn one_file_with_two_names_is_read_once_and_links_lead_nowhere_else() {
+    let place = project(&[("project/AGENTS.md", "all"), ("secret", "secret")]);
+    symlink("AGENTS.md", place.path().join("project/CLAUDE.md")).unwrap();
+    symlink("../AGENTS.md", place.path().join("project/part/AGENTS.md")).unwrap();
+    symlink(place.path().join("secret"), place.path().join("project/CONTEXT.md")).unwrap();
+    fs::create_dir(place.path().join("project/part/CONTEXT.md")).unwrap();
+    fs::write(place.path().join("project/part/CLAUDE.md"), b"\xff").unwrap();
+    expect![[r##"
+        # /project/part/AGENTS.md
+
+        all
+        ["/project/part/CONTEXT.md: left out: part/CONTEXT.md is not a regular file but a directory", "/project/part/CLAUDE.md: left out: expected UTF-8, found other bytes", "/project/CONTEXT.md: left out, because it is a link that leads out of the project"]"##]].assert_eq(&shown(&place));
+}
+
+#[test]
+fn the_nearest_files_take_first_what_they_need() {
+    let whole = "a".repeat(BYTES_MAX);
+    let place = project(&[("project/part/AGENTS.md", &whole)]);
+    let all = collected(&place);
+    assert_eq!((all.tokens(), all.files[0].is_cut), (INSTRUCTIONS_TOKENS_MAX, false));
+
+    let more = format!("{}ä", "a".repeat(BYTES_MAX - 1));
+    let place = project(&[("project/part/AGENTS.md", &more)]);
+    let cut = collected(&place);
+    assert_eq!((cut.files[0].text.len(), cut.files[0].is_cut), (BYTES_MAX - 1, true));
+
+    let near = "n".repeat(BYTES_MAX - 10);
+    let place = project(&[
+        ("project/part/AGENTS.md", near.as_str()),
+        ("project/CONTEXT.md", "0123456789abc"),
+        ("project/AGENTS.md", "left out"),
+    ]);
+    let shared = collected(&place);
+    let texts: Vec<&str> = shared.files.iter().map(|file| file.text.as_str()).collect();
+    assert_eq!(texts, ["0123456789", near.as_str()]);
+    assert_eq!((shared.files[0].is_cut, shared.problems.len()), (true, 1));
+}

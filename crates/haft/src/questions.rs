@@ -1,0 +1,128 @@
+//! The questions of tools on their way to a person. What a person may be asked at the same time, and what counts as an
+//! answer, is decided here; the front end only shows the questions and hands back what was said.
+
+use std::sync::Arc;
+
+use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
+use haft_contract::{
+    BoxFuture, ErrorCode, HEADLESS_TEXT, Questions, ToolError, ToolId, UserQuestion,
+};
+
+use crate::ask::{Asker, Inquiry, Reply};
+use crate::pipeline::Contained;
+use crate::session::SessionState;
+
+/// The person behind the front end, as one call reaches them.
+pub(crate) struct CallQuestions {
+    pub(crate) asker: Arc<dyn Asker>,
+    pub(crate) session: Arc<SessionState>,
+    pub(crate) call_id: String,
+    pub(crate) tool: ToolId,
+}
+
+impl Questions for CallQuestions {
+    fn ask(
+        &self,
+        questions: Vec<UserQuestion>,
+    ) -> BoxFuture<'_, Result<Vec<Vec<String>>, ToolError>> {
+        Box::pin(async move {
+            let count = questions.len();
+            if !self.asker.can_ask() {
+                return Err(headless());
+            }
+            // A question waits for its turn among those about calls.
+            let _turn =
+                if self.asker.asks_in_turn() { Some(self.session.turn().await) } else { None };
+            let inquiry = Inquiry {
+                call_id: self.call_id.clone(),
+                tool: self.tool.clone(),
+                questions,
+                session: self.session.id.clone(),
+            };
+            let asker = Arc::clone(&self.asker);
+            match Contained(Box::pin(async move { asker.inquire(inquiry).await })).await {
+                Ok(reply) => answers(reply, count),
+                Err(panic) => {
+                    Err(ToolError::new(ErrorCode::ToolFailed, format!("asking failed: {panic}")))
+                }
+            }
+        })
+    }
+}
+
+/// Returns what a reply to so many questions answers. A front end that answers other questions than it was asked has not
+/// been understood, and neither has the person.
+fn answers(reply: Reply, count: usize) -> Result<Vec<Vec<String>>, ToolError> {
+    match reply {
+        Reply::Answers(answers) if answers.len() != count => {
+            let message = format!("the front end answered {} questions of {count}", answers.len());
+            Err(ToolError::new(ErrorCode::ToolFailed, message))
+        }
+        Reply::Answers(answers) => {
+            let answers: Vec<Vec<String>> = answers.into_iter().map(given).collect();
+            if answers.iter().all(Vec::is_empty) { Err(dismissed(None)) } else { Ok(answers) }
+        }
+        Reply::Dismissed(why) => Err(dismissed(why)),
+        Reply::Nobody => Err(headless()),
+    }
+}
+
+fn given(answers: Vec<String>) -> Vec<String> {
+    let shortened = answers
+        .into_iter()
+        .map(|answer| answer.trim().chars().take(QUESTION_ANSWER_CHARS_MAX).collect::<String>());
+    shortened.filter(|answer| !answer.is_empty()).collect()
+}
+
+fn headless() -> ToolError {
+    ToolError::new(ErrorCode::Headless, HEADLESS_TEXT)
+}
+
+fn dismissed(why: Option<String>) -> ToolError {
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+    let message = format!(
+        "the user did not answer{why}: do not ask the same again; go on with your best assumption and say which one \
+         you made"
+    );
+    ToolError::new(ErrorCode::ToolFailed, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_those_of_the_questions_that_were_asked() {
+        let check = |reply: Reply, expected: Result<&[&[&str]], (ErrorCode, &str)>| {
+            let shown = format!("{reply:?}");
+            match (answers(reply, 2), expected) {
+                (Ok(answers), Ok(expected)) => assert_eq!(answers, expected, "{shown}"),
+                (Err(err), Err((code, begun))) => {
+                    assert_eq!(err.code, code, "{shown}");
+                    assert!(err.message.starts_with(begun), "{shown}: {}", err.message);
+                }
+                (found, expected) => panic!("{shown}: {found:?} is not {expected:?}"),
+            }
+        };
+        let said = |said: &[&[&str]]| {
+            let texts = |one: &&[&str]| one.iter().map(|text| (*text).to_owned()).collect();
+            Reply::Answers(said.iter().map(texts).collect())
+        };
+        check(said(&[&["a", "b"], &["c"]]), Ok(&[&["a", "b"], &["c"]]));
+        check(said(&[&[" a ", "  "], &[]]), Ok(&[&["a"], &[]]));
+        check(said(&[&[""], &[]]), Err((ErrorCode::ToolFailed, "the user did not answer: ")));
+        check(said(&[&["a"]]), Err((ErrorCode::ToolFailed, "the front end answered 1 ")));
+        check(Reply::Nobody, Err((ErrorCode::Headless, HEADLESS_TEXT)));
+        let why = Some("closed".to_owned());
+        let expected = "the user did not answer (closed): ";
+        check(Reply::Dismissed(why), Err((ErrorCode::ToolFailed, expected)));
+    }
+
+    #[test]
+    fn long_answers_are_cut_at_the_bound() {
+        let long = |chars: usize| given(vec!["ä".repeat(chars)]);
+        let most = long(QUESTION_ANSWER_CHARS_MAX);
+        assert_eq!(most[0].chars().count(), QUESTION_ANSWER_CHARS_MAX);
+        assert_eq!(long(QUESTION_ANSWER_CHARS_MAX + 1), most);
+    }
+}

@@ -1,0 +1,155 @@
+//! Which tools a session lists, and which it calls. Where there are many, those of Python files and MCP servers are found by
+//! a query instead of listed, and what was found is listed and callable for the rest of the session. How well a tool fits a
+//! query is decided elsewhere, and the list itself is the front end's to send.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{Contract, Envelope, Origin, ToolId, ToolIndex, ToolMatch};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::SessionState;
+use crate::catalog::CatalogChanges;
+use crate::registry::Registry;
+
+/// The id of the tool that finds tools.
+const TOOL_SEARCH: &str = "tool_search";
+/// Tools on offer that are all listed.
+pub(crate) const LISTED_TOOLS_MAX: usize = 20;
+
+/// Whether a front end shows tools to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Listing {
+    /// Every tool is listed, and can be called: whoever calls knows what there is.
+    #[default]
+    Whole,
+    /// Where there are many tools, some of them are found with `tool_search` before they are listed and can be called.
+    Searched,
+}
+
+/// The tools that were found. The mutex is written by calls of `tool_search`, and read where tools are listed and called.
+#[derive(Debug, Default)]
+pub(crate) struct FoundTools {
+    ids: Mutex<BTreeSet<ToolId>>,
+    /// How often tools were found that were not listed before.
+    news: watch::Sender<u64>,
+}
+
+impl FoundTools {
+    fn contains(&self, id: &ToolId) -> bool {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    fn add(&self, found: Vec<ToolId>) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+    }
+}
+
+impl SessionState {
+    /// Returns the tools to show to a model, by id.
+    pub(super) fn listed(&self, registry: &Registry) -> Vec<Arc<Contract>> {
+        let all = registry.shared_contracts();
+        all.filter(|contract| !self.keeps_back(registry, contract)).map(Arc::clone).collect()
+    }
+
+    /// Returns whether a tool is to be found before it can be called.
+    pub(crate) fn keeps_back(&self, registry: &Registry, contract: &Contract) -> bool {
+        let is_searched = match self.listing {
+            Listing::Whole => false,
+            Listing::Searched => is_searched(registry),
+        };
+        is_searched && can_be_many(&contract.origin) && !self.found.contains(&contract.id)
+    }
+
+    /// Says that the front end was told of these tools, by whichever process.
+    fn tell_of<'a>(&self, registry: &'a Registry, ids: impl Iterator<Item = &'a ToolId>) {
+        let contracts = ids.filter_map(|id| registry.contract(id.as_str()));
+        let many: Vec<&Contract> = contracts.filter(|it| can_be_many(&it.origin)).collect();
+        let is_news = many.iter().any(|contract| self.keeps_back(registry, contract));
+        // Also what is listed anyway: there may be more tools later.
+        self.found.add(many.into_iter().map(|contract| contract.id.clone()).collect());
+        if is_news {
+            self.found.news.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Takes what a recorded search found for found: nothing is searched when its answer is recalled.
+    pub(crate) fn adopt_search(&self, tool: &str, envelope: &Envelope) {
+        let Envelope::Output { data, .. } = envelope else { return };
+        let Some(matches) = data.get("matches").and_then(Value::as_array) else { return };
+        if tool == TOOL_SEARCH {
+            let ids = matches.iter().filter_map(|found| found.get("id")?.as_str());
+            let ids: Vec<ToolId> = ids.filter_map(|id| ToolId::parse(id).ok()).collect();
+            self.tell_of(&self.shared.catalog.registry(), ids.iter());
+        }
+    }
+
+    pub(super) fn listing_changes(&self) -> ListingChanges {
+        ListingChanges {
+            catalog: self.shared.catalog.changes(),
+            found: self.found.news.subscribe(),
+        }
+    }
+}
+
+/// Tells when the tools to show to a model change, because there are others or because some were found.
+#[derive(Clone)]
+pub struct ListingChanges {
+    catalog: CatalogChanges,
+    found: watch::Receiver<u64>,
+}
+
+impl ListingChanges {
+    /// Waits until the tools have changed since this was last called. Can be given up and called again without loss. It never
+    /// ends once the session is gone.
+    pub async fn changed(&mut self) {
+        tokio::select! {
+            () = self.catalog.changed() => {}
+            found = self.found.changed() => {
+                if found.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+        // What has changed as well meanwhile is the same news.
+        self.catalog.version();
+        self.found.mark_unchanged();
+    }
+}
+
+/// Returns whether there are so many tools that some are found instead of listed. Without the tool that finds them, nobody
+/// could.
+fn is_searched(registry: &Registry) -> bool {
+    registry.len() > LISTED_TOOLS_MAX && registry.contract(TOOL_SEARCH).is_some()
+}
+
+fn can_be_many(origin: &Origin) -> bool {
+    match origin {
+        Origin::Native | Origin::Declared => false,
+        Origin::Python | Origin::Mcp { .. } => true,
+    }
+}
+
+/// The tools of the session, as one call finds them.
+pub(crate) struct SessionTools {
+    pub(crate) session: Arc<SessionState>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl ToolIndex for SessionTools {
+    fn find(&self, query: &str, matches_max: usize) -> Vec<ToolMatch> {
+        // The tool that searches is the one that nobody needs to find.
+        let found = self.registry.search(query, matches_max.saturating_add(1));
+        let found = found.into_iter().filter(|contract| contract.id.as_str() != TOOL_SEARCH);
+        let matches: Vec<ToolMatch> = found
+            .take(matches_max)
+            .map(|contract| ToolMatch {
+                id: contract.id.clone(),
+                description: contract.description.clone(),
+            })
+            .collect();
+        self.session.tell_of(&self.registry, matches.iter().map(|found| &found.id));
+        matches
+    }
+}

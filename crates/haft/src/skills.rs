@@ -1,0 +1,320 @@
+//! Skills: instructions for one kind of work that are advertised by a name and a line, and read when they are wanted. What
+//! is looked for where, which of two with one name counts, and what is wrong with one that is left out, is decided here.
+//! Nothing of a skill is run, and nothing of one is believed: its text is input for a model, like any file's.
+
+mod directory;
+mod front_matter;
+mod places;
+mod session;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use directory::{Held, entries, first_lines};
+use front_matter::{FrontMatter, parse};
+pub(crate) use places::way_up;
+pub use places::{BundledSkill, SkillPlaces};
+pub(crate) use session::SessionSkills;
+pub use session::load_skill;
+
+/// The file that makes a directory a skill.
+const FILE_NAME: &str = "SKILL.md";
+/// Skills of one session.
+pub(crate) const SKILLS_MAX: usize = 256;
+/// Entries of one directory of skills that are looked at.
+pub(crate) const SKILL_ENTRIES_MAX: usize = 1_024;
+/// Largest SKILL.md, in bytes.
+pub(crate) const SKILL_BYTES_MAX: u64 = 200_000;
+/// Front matter of a skill, in bytes.
+pub(crate) const FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
+/// Nodes and aliases in the front matter of a skill, each, after which it is not read on.
+pub(crate) const FRONT_MATTER_NODES_MAX: usize = 1_000;
+/// Longest name of a skill, in characters.
+pub(crate) const SKILL_NAME_CHARS_MAX: usize = 64;
+/// Longest description of a skill, in characters.
+pub(crate) const SKILL_DESCRIPTION_CHARS_MAX: usize = 1_024;
+/// What the descriptions of all skills take in that of the tool, in characters.
+pub(crate) const SKILL_INDEX_CHARS_MAX: usize = 16_000;
+/// What is left of a description at least where there are many, in characters.
+pub(crate) const SKILL_INDEX_LINE_CHARS_MIN: usize = 60;
+/// Files of a skill that are listed.
+pub(crate) const SKILL_FILES_MAX: usize = 100;
+/// Entries of a skill's directories that are looked at for its files.
+pub(crate) const SKILL_FILES_SEEN_MAX: usize = 2_000;
+/// How deep below a skill's directory its files are looked for.
+pub(crate) const SKILL_DEPTH_MAX: usize = 8;
+
+/// Where a skill was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillSource {
+    /// In the workspace, or above it.
+    Workspace,
+    /// In one of the user's own directories.
+    User,
+    /// In the program.
+    Bundled,
+    /// In a directory that the configuration names.
+    Configured,
+}
+
+/// A skill that can be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// Its name.
+    pub name: String,
+    /// What it is good for, on one line.
+    pub description: String,
+    /// Where it was found.
+    pub source: SkillSource,
+    place: SkillPlace,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum SkillPlace {
+    /// In a directory without any link in its path.
+    Directory(PathBuf),
+    Bundled(&'static str),
+}
+
+/// How bad something is that is wrong with a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillSeverity {
+    /// The skill is left out.
+    Error,
+    /// It is not.
+    Warning,
+}
+
+/// What is wrong with a skill, or with a directory of skills.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SkillProblem {
+    /// How bad it is.
+    pub severity: SkillSeverity,
+    /// The file or directory.
+    pub file: PathBuf,
+    /// The line, from 1, where it is one line's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What was expected, what was found, and what mends it.
+    pub message: String,
+}
+
+/// The skills of some places, and what is wrong with others there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundSkills {
+    /// The skills, sorted by name; of one name, the first that was found.
+    pub skills: Vec<Skill>,
+    /// What is wrong, in the order in which it was found.
+    pub problems: Vec<SkillProblem>,
+}
+
+impl Skill {
+    /// Returns the directory of the skill; a bundled one has none.
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.place {
+            SkillPlace::Directory(directory) => Some(directory),
+            SkillPlace::Bundled(_) => None,
+        }
+    }
+
+    /// Returns the name of its file for people.
+    fn file(&self) -> PathBuf {
+        match &self.place {
+            SkillPlace::Directory(directory) => directory.join(FILE_NAME),
+            SkillPlace::Bundled(_) => PathBuf::from(format!("(bundled) {}", self.name)),
+        }
+    }
+}
+
+impl fmt::Display for SkillProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            SkillSeverity::Error => "error",
+            SkillSeverity::Warning => "warning",
+        };
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        write!(f, "{}{line}: {severity}: {}", self.file.display(), self.message)
+    }
+}
+
+/// Finds the skills of all places. Of two with one name the first counts: the workspace's before the user's, those before
+/// the program's, and the configured ones last. Reads the file system; no file but `SKILL.md` is opened.
+pub fn find_skills(places: &SkillPlaces) -> FoundSkills {
+    let mut finder = Finder::default();
+    let way_up = places.root.as_deref().map(|root| way_up(root, places.home.as_deref()));
+    let way_up = way_up.unwrap_or_default();
+    // The topmost directory holds all the others.
+    let top = way_up.last().cloned();
+    for above in &way_up {
+        for name in [".agents/skills", ".claude/skills"] {
+            finder.look(&above.join(name), SkillSource::Workspace, top.as_deref());
+        }
+    }
+    for directory in &places.user {
+        finder.look(directory, SkillSource::User, None);
+    }
+    for bundled in &places.bundled {
+        finder.take_bundled(bundled);
+    }
+    for directory in &places.configured {
+        if !directory.exists() {
+            finder.error(directory, None, "expected a directory of skills, found nothing there");
+        }
+        // What lies in the workspace is the workspace's, whoever names it.
+        let is_within = |top: &&Path| directory.canonicalize().is_ok_and(|it| it.starts_with(top));
+        finder.look(directory, SkillSource::Configured, top.as_deref().filter(is_within));
+    }
+    finder.finish()
+}
+
+/// Looks a directory of skills over, or one that is a skill itself, whatever else there is.
+pub fn check_skills(directory: &Path) -> FoundSkills {
+    let mut finder = Finder::default();
+    if directory.join(FILE_NAME).symlink_metadata().is_ok() {
+        finder.take(directory, SkillSource::Configured, None);
+    } else if directory.is_dir() {
+        finder.look(directory, SkillSource::Configured, None);
+    } else {
+        finder.error(directory, None, "expected a skill or a directory of skills");
+    }
+    finder.finish()
+}
+
+/// Collects skills place by place.
+#[derive(Default)]
+struct Finder {
+    found: FoundSkills,
+    /// Directories that were looked at, so that one that several links lead to counts once.
+    seen: BTreeSet<PathBuf>,
+    /// Where links led that were not followed, so that each is told of once.
+    refused: BTreeSet<PathBuf>,
+    is_full: bool,
+}
+
+impl Finder {
+    /// Looks at the entries of a directory of skills, if there is one.
+    fn look(&mut self, directory: &Path, source: SkillSource, within: Option<&Path>) {
+        let entries = match entries(directory) {
+            Ok(entries) => entries,
+            Err(message) => return self.error(directory, None, &message),
+        };
+        if entries.len() > SKILL_ENTRIES_MAX {
+            let message =
+                format!("more than {SKILL_ENTRIES_MAX} entries: the rest is not looked at");
+            self.warning(directory, None, &message);
+        }
+        for entry in entries.iter().take(SKILL_ENTRIES_MAX) {
+            self.take(entry, source, within);
+        }
+    }
+
+    /// Takes what lies at `entry` if it is a skill.
+    fn take(&mut self, entry: &Path, source: SkillSource, within: Option<&Path>) {
+        let Ok(directory) = entry.canonicalize() else { return };
+        if !directory.is_dir() {
+            return;
+        }
+        // A link of a workspace would otherwise lend its skill the files of any directory of the user. It does not count as
+        // the directory either, which may be one of the user's skills.
+        if within.is_some_and(|top| !directory.starts_with(top)) {
+            if !self.refused.insert(directory.clone()) {
+                return;
+            }
+            let message = format!(
+                "a link that leads out of the workspace, to {}: copy the skill, or name its directory in skills.paths",
+                directory.display()
+            );
+            return self.error(entry, None, &message);
+        }
+        if !self.seen.insert(directory.clone()) {
+            return;
+        }
+        let file = entry.join(FILE_NAME);
+        let held = match first_lines(&directory) {
+            Ok(Some(held)) => held,
+            Ok(None) => return,
+            Err(message) => return self.error(&file, None, &message),
+        };
+        match parse(&held) {
+            Ok(front_matter) => {
+                let folder = entry.file_name().map(|name| name.to_string_lossy().into_owned());
+                self.check_folder(&file, &front_matter, folder.as_deref());
+                self.add(front_matter, &file, source, SkillPlace::Directory(directory));
+            }
+            Err(fault) => self.error(&file, fault.line, &fault.message),
+        }
+    }
+
+    fn take_bundled(&mut self, bundled: &BundledSkill) {
+        let file = PathBuf::from(format!("(bundled) {}", bundled.name));
+        match parse(&Held::of_text(bundled.text)) {
+            Ok(front_matter) => {
+                let place = SkillPlace::Bundled(bundled.text);
+                self.add(front_matter, &file, SkillSource::Bundled, place);
+            }
+            Err(fault) => self.error(&file, fault.line, &fault.message),
+        }
+    }
+
+    /// The format wants both names to be one. Many skills in use do not heed that, and nothing depends on it.
+    fn check_folder(&mut self, file: &Path, front_matter: &FrontMatter, folder: Option<&str>) {
+        let name = front_matter.name.as_str();
+        if let Some(folder) = folder.filter(|folder| *folder != name) {
+            let message = format!(
+                "the name {name:?} is not that of its directory, {folder:?}: rename one of them"
+            );
+            self.warning(file, Some(front_matter.name_line), &message);
+        }
+    }
+
+    fn add(&mut self, front: FrontMatter, file: &Path, source: SkillSource, place: SkillPlace) {
+        if let Some(cut) = &front.cut {
+            self.warning(file, cut.line, &cut.message);
+        }
+        if let Some(first) = self.found.skills.iter().find(|known| known.name == front.name) {
+            let message = format!(
+                "another skill is called {:?} and comes first, so this one is left out: {}",
+                front.name,
+                first.file().display()
+            );
+            return self.warning(file, Some(front.name_line), &message);
+        }
+        if self.found.skills.len() >= SKILLS_MAX {
+            if !std::mem::replace(&mut self.is_full, true) {
+                let message = format!(
+                    "more than {SKILLS_MAX} skills: this one and those after it are left out"
+                );
+                self.warning(file, None, &message);
+            }
+            return;
+        }
+        let FrontMatter { name, description, .. } = front;
+        self.found.skills.push(Skill { name, description, source, place });
+    }
+
+    fn error(&mut self, file: &Path, line: Option<u64>, message: &str) {
+        self.problem(SkillSeverity::Error, file, line, message);
+    }
+
+    fn warning(&mut self, file: &Path, line: Option<u64>, message: &str) {
+        self.problem(SkillSeverity::Warning, file, line, message);
+    }
+
+    fn problem(&mut self, severity: SkillSeverity, file: &Path, line: Option<u64>, message: &str) {
+        let (file, message) = (file.to_path_buf(), message.to_owned());
+        self.found.problems.push(SkillProblem { severity, file, line, message });
+    }
+
+    fn finish(mut self) -> FoundSkills {
+        self.found.skills.sort_by(|one, other| one.name.cmp(&other.name));
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Ranks tools by how well their ids and descriptions fit a query: BM25, worked out when the index is made, so that a query
+//! only adds up. It knows texts alone; which tools are in it, and what being found means, is decided elsewhere.
+
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use self::words::{WORD_CHARS_MIN, words};
+
+/// Different words of a query that are looked up.
+pub(crate) const QUERY_WORDS_MAX: usize = 32;
+/// Longer words that a word of a query also stands for.
+pub(crate) const LONGER_WORDS_MAX: usize = 64;
+/// What a word of the id counts, as words of the description.
+const ID_WEIGHT: u32 = 3;
+/// What a longer word counts that begins with one of the query.
+const LONGER_WEIGHT: f64 = 0.4;
+/// Letters that are taken off the end of a word that is in no text, to find another form of it.
+const ENDING_CHARS_MAX: usize = 3;
+/// How quickly a word stops counting more the more often it comes.
+const SATURATION: f64 = 1.2;
+/// How much a long text counts against a tool, from 0 to 1. Descriptions of servers differ much in length and say little of how
+/// good a tool is, so it is less than for prose.
+const LENGTH_WEIGHT: f64 = 0.4;
+
+/// What tools are found by. Making it takes about as long as reading the descriptions; asking it, far less.
+///
+/// ```
+/// let index = haft::ToolRanking::new([
+///     ("mail_send", "Send an e-mail"),
+///     ("mail_search", "Search the mailbox"),
+/// ]);
+/// assert_eq!(index.best("sending mails", 10), [0, 1]);
+/// ```
+#[derive(Debug, Default)]
+pub struct ToolRanking {
+    /// For each word the tools that have it, by number, and what it counts for each.
+    places: BTreeMap<String, Vec<(usize, f64)>>,
+    tools: usize,
+}
+
+/// The words of one tool.
+struct Text {
+    /// How often each word comes, those of the id counted several times.
+    counts: HashMap<String, u32>,
+    length: u32,
+}
+
+impl ToolRanking {
+    /// Returns the index of these ids and descriptions.
+    pub fn new<'a>(tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let texts: Vec<Text> = tools.into_iter().map(|(id, about)| Text::of(id, about)).collect();
+        let total: f64 = texts.iter().map(|text| f64::from(text.length)).sum();
+        let length_usual = total / number(texts.len()).max(1.0);
+        let mut index = Self { places: BTreeMap::new(), tools: texts.len() };
+        for (tool, text) in texts.into_iter().enumerate() {
+            let of_length =
+                1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * f64::from(text.length) / length_usual;
+            for (word, count) in text.counts {
+                let count = f64::from(count);
+                let counts = count * (SATURATION + 1.0) / (count + SATURATION * of_length);
+                index.places.entry(word).or_default().push((tool, counts));
+            }
+        }
+        let tools = number(index.tools);
+        for places in index.places.values_mut() {
+            let having = number(places.len());
+            // A word that every tool has still tells more than none.
+            let rarity = (1.0 + (tools - having + 0.5) / (having + 0.5)).ln();
+            places.iter_mut().for_each(|(_, counts)| *counts *= rarity);
+        }
+        index
+    }
+
+    /// Returns the numbers of the tools that fit the query best, best first; those that fit alike in their own order.
+    pub fn best(&self, query: &str, tools_max: usize) -> Vec<usize> {
+        let mut scores = vec![0.0_f64; self.tools];
+        let mut asked: Vec<String> = Vec::new();
+        for word in words(query) {
+            if asked.len() < QUERY_WORDS_MAX && !asked.contains(&word) {
+                self.add(&word, &mut scores);
+                asked.push(word);
+            }
+        }
+        let mut fitting: Vec<(usize, f64)> =
+            scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
+        fitting.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        fitting.into_iter().take(tools_max).map(|(tool, _)| tool).collect()
+    }
+
+    /// Adds what a word of a query says for each tool.
+    fn add(&self, word: &str, scores: &mut [f64]) {
+        let exact = self.places.get(word);
+        if word.chars().count() < WORD_CHARS_MIN {
+            exact.into_iter().for_each(|places| add(places, 1.0, scores));
+            return;
+        }
+        exact.into_iter().for_each(|places| add(places, 1.0 - LONGER_WEIGHT, scores));
+        let mut beginning = self.beginning(word);
+        if beginning.is_empty() {
+            let shorter = shortened(word).map(|start| self.beginning(start));
+            beginning = shorter.into_iter().find(|it| !it.is_empty()).unwrap_or_default();
+        }
+        for places in beginning {
+            add(places, LONGER_WEIGHT, scores);
+        }
+    }
+
+    /// Returns where the words are that begin with `start`.
+    fn beginning(&self, start: &str) -> Vec<&Vec<(usize, f64)>> {
+        let from = (Bound::Included(start), Bound::Unbounded);
+        let words = self.places.range::<str, _>(from);
+        let words = words.take_while(|(word, _)| word.starts_with(start));
+        words.take(LONGER_WORDS_MAX).map(|(_, places)| places).collect()
+    }
+}
+
+impl Text {
+    fn of(id: &str, description: &str) -> Self {
+        let mut text = Self { counts: HashMap::new(), length: 0 };
+        for (part, weight) in [(id, ID_WEIGHT), (description, 1)] {
+            for word in words(part) {
+                let count = text.counts.entry(word).or_insert(0);
+                *count = count.saturating_add(weight);
+                text.length = text.length.saturating_add(1);
+            }
+        }
+        text
+    }
+}
+
+fn add(places: &[(usize, f64)], weight: f64, scores: &mut [f64]) {
+    for (tool, counts) in places {
+        if let Some(score) = scores.get_mut(*tool) {
+            *score += counts * weight;
+        }
+    }
+}
+
+/// Returns the beginnings of a word that may be shared by its other forms, the longest first.
+fn shortened(word: &str) -> impl Iterator<Item = &str> {
+    let ends = word.char_indices().rev().take(ENDING_CHARS_MAX);
+    let starts = ends.filter_map(|(end, _)| word.get(..end));
+    starts.filter(|start| start.chars().count() > WORD_CHARS_MIN)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has as many tools as a float has digits")]
+fn number(count: usize) -> f64 {
+    count as f64
+}
