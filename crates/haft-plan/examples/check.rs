@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use haft_contract::{Contract, Effect, Kind, OutputLimit, RequirementSet, ToolId};
+use haft_contract::{Contract, Effect, Kind, Origin, OutputLimit, RequirementSet, ToolId};
 use haft_plan::{Catalogue, Charset, Graph, Input, check, parse};
 use serde_json::{Value, json};
 
@@ -86,6 +86,7 @@ fn contract() -> Contract {
         effect: Effect::Read,
         dangerous: false,
         kind: Kind::Fetch,
+        origin: Origin::Native,
         output_limit: OutputLimit::Configured,
         digested: Vec::new(),
         accepts_key: false,

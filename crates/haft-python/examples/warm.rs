@@ -188,6 +188,7 @@ fn run(directory: &Path, tools: Vec<Tool>) -> Result<Run, Failure> {
         project_rules: None,
         watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
+        networking: haft::Networking::default(),
         environment: vec![("PATH".into(), PATH.into())],
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),

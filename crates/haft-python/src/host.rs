@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft_contract::{Access, Effect, Kind, Tool};
+use haft_contract::{Access, Effect, Kind, Origin, Tool};
 use serde_json::Value;
 
 use crate::check::CheckedTool;
@@ -64,6 +64,7 @@ fn tool(directory: &ToolDirectory, checked: CheckedTool, options: WorkerOptions)
         .description(checked.description)
         .effect(checked.effect)
         .kind(kind)
+        .origin(Origin::Python)
         .requires(permissions.requires)
         .accesses(move |_: &Value| accesses.clone())
         .timeout_ms(move |_: &Value| timeout_ms);

@@ -149,12 +149,17 @@ fn accesses(input: &Input) -> Vec<Access> {
         Some(argv) => (judge_argv(&argv), argv.join(" ")),
         None => (judge(&input.cmd), input.cmd.clone()),
     };
-    let shell: Vec<Access> = telling(commands(&judgement).collect())
+    accesses_of(&judgement, &line, cwd)
+}
+
+/// Returns what a line or a command that was judged would touch when it is run in `cwd`.
+pub(crate) fn accesses_of(judgement: &Judgement, line: &str, cwd: Option<&str>) -> Vec<Access> {
+    let shell: Vec<Access> = telling(commands(judgement).collect())
         .into_iter()
         .map(|command| Access::Shell { command })
         .collect();
     let files: Vec<Access> = judgement.files.iter().map(|file| access(file, cwd)).collect();
-    let whole = || vec![Access::Shell { command: Command::Unknown(line.clone()) }];
+    let whole = || vec![Access::Shell { command: Command::Unknown(line.to_owned()) }];
     let is_counted = !shell.is_empty() && shell.len() + files.len() <= ACCESSES_MAX;
     let mut accesses = if is_counted { shell } else { whole() };
     accesses.extend(files.into_iter().take(ACCESSES_MAX - 1));

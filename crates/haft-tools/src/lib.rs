@@ -3,22 +3,39 @@
 
 mod apply_patch;
 mod bash;
+mod command_tool;
 mod edit;
 mod glob;
 mod grep;
 pub mod limits;
+mod options;
 mod profile;
+mod question;
 mod read;
+mod repo_clone;
+mod repo_overview;
+mod skill;
 mod smithers;
 mod text_file;
 mod todo;
+mod tool_search;
 mod walk;
+mod web_fetch;
+mod web_search;
 mod write;
 
 #[cfg(test)]
 mod testing;
 
+pub use command_tool::{ArgvItem, CommandProblem, CommandSpec, command_tool};
+pub use options::ToolOptions;
 pub use profile::{Profile, UnknownProfile, tools};
+pub use skill::skill_text;
+pub use web_fetch::ExtractorProgram;
+pub use web_search::{
+    ProviderError, SEARCH_MS_DEFAULT, SEARCHES_DEFAULT, SearchKey, SearchProvider, SearchWire,
+    UnknownWire, WebSearch,
+};
 
 // The pure text engines are public for whoever wants to fuzz or reuse them.
 pub mod edit_match;

@@ -2,7 +2,11 @@
 
 use haft_contract::Tool;
 
-use crate::{apply_patch, bash, edit, glob, grep, read, smithers, todo, write};
+use crate::options::ToolOptions;
+use crate::{
+    apply_patch, bash, edit, glob, grep, question, read, repo_clone, repo_overview, skill,
+    smithers, todo, tool_search, web_fetch, web_search, write,
+};
 
 /// A set of tools with the shapes of one published specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +36,7 @@ impl std::str::FromStr for Profile {
 }
 
 /// Returns the tools of a profile.
-pub fn tools(profile: Profile) -> Vec<Tool> {
+pub fn tools(profile: Profile, options: &ToolOptions) -> Vec<Tool> {
     match profile {
         Profile::Contract => vec![
             apply_patch::apply_patch(),
@@ -40,8 +44,15 @@ pub fn tools(profile: Profile) -> Vec<Tool> {
             edit::edit(),
             glob::glob(),
             grep::grep(),
+            question::question(),
             read::read(),
+            repo_clone::repo_clone(),
+            repo_overview::repo_overview(),
+            skill::skill(),
             todo::todo(),
+            tool_search::tool_search(),
+            web_fetch::web_fetch(options.extractor.clone()),
+            web_search::web_search(&options.web_search),
             write::write(),
         ],
         Profile::Smithers => smithers::tools(),

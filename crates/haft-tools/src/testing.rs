@@ -54,13 +54,24 @@ pub(crate) fn cx(root: &Path) -> Cx {
 
 /// Returns the context of a call that reaches files through `fs` and ends with `cancellation`.
 pub(crate) fn cx_over(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> Cx {
+    Cx::new(parts(root, fs, cancellation))
+}
+
+/// Returns the context of a call that starts programs through `residents`.
+pub(crate) fn cx_with_residents(root: &Path, residents: Arc<dyn Residents>) -> Cx {
+    let parts = parts(root, Arc::new(DiskFs::new(root)), CancellationToken::new());
+    Cx::new(CxParts { residents, ..parts })
+}
+
+fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxParts {
     let scope = Scope::of_run(RunId::parse("test").unwrap());
     let tool = ToolId::parse("test").unwrap();
-    Cx::new(CxParts {
+    CxParts {
         effect: Effect::Read,
         call_key: CallKey::first(&scope, tool.as_str(), "null"),
         call_id: CallId { scope, seq: 1 },
         tool,
+        session: "test".to_owned(),
         root: root.to_path_buf(),
         allow_network: false,
         max_output_bytes: OUTPUT_BYTES_DEFAULT,
@@ -70,8 +81,14 @@ pub(crate) fn cx_over(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationTo
         fs,
         shell: Arc::new(NoShell),
         residents: Arc::new(NoShell),
+        net: Arc::new(()),
+        questions: Arc::new(()),
         todos: Arc::new(NoTodos),
-    })
+        skills: Arc::new(()),
+        tool_index: Arc::new(()),
+        quotas: Arc::new(()),
+        client: Arc::new(()),
+    }
 }
 
 impl DiskFs {

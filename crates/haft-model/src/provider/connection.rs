@@ -160,6 +160,7 @@ fn http(
         .referer(false)
         .no_proxy()
         .no_gzip()
+        .no_deflate()
         .connect_timeout(settings.bounds.connect)
         .build()
         .map_err(|err| format!("cannot prepare to ask models: {err}"))

@@ -94,6 +94,7 @@ fn runtime(world: &World, journal: &Arc<dyn Journal>, life: u64) -> Result<Runti
         project_rules: None,
         watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
+        networking: haft::Networking::default(),
         sandbox: Sandbox::system(),
         environment: Vec::new(),
         sidecars: world.0.join("sidecars"),

@@ -157,6 +157,7 @@ fn runtime(directory: &Path, journal: &Arc<dyn Journal>) -> Result<Runtime, Fail
         project_rules: None,
         watchdogs: Vec::new(),
         launcher: Launcher::new("haft".into()),
+        networking: haft::Networking::default(),
         environment: Vec::new(),
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),

@@ -20,6 +20,7 @@ fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
         effect,
         dangerous: effect == Effect::Once,
         kind: Kind::Other,
+        origin: haft_contract::Origin::Native,
         output_limit: OutputLimit::Configured,
         digested: Vec::new(),
         accepts_key: id == "shop.order",

@@ -26,6 +26,7 @@ fn contract(id: &str, effect: Effect, description: &str) -> Contract {
         effect,
         dangerous: effect == Effect::Once,
         kind: Kind::Other,
+        origin: haft_contract::Origin::Native,
         output_limit: OutputLimit::default(),
         digested: Vec::new(),
         accepts_key: false,

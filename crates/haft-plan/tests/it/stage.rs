@@ -231,6 +231,7 @@ impl Stage {
             project_rules: None,
             watchdogs: Vec::new(),
             launcher: Launcher::new("/nonexistent".into()),
+            networking: haft::Networking::default(),
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),

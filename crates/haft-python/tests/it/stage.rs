@@ -80,6 +80,7 @@ impl Stage {
             project_rules: None,
             watchdogs: Vec::new(),
             launcher: Launcher::new(helper()),
+            networking: haft::Networking::default(),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(SystemClock),

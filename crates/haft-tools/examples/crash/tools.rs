@@ -21,7 +21,7 @@ struct Input {
 
 /// Returns the tools of a worker.
 pub(crate) fn of_world(world: &World, points: &Arc<Points>) -> Vec<Tool> {
-    let mut all = tools(Profile::default());
+    let mut all = tools(Profile::default(), &haft_tools::ToolOptions::default());
     all.extend([orders(world, points), orders_with_a_probe(world, points), notes(world)]);
     all
 }

@@ -130,6 +130,7 @@ fn runtime(
         project_rules: None,
         watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
+        networking: haft::Networking::default(),
         sandbox: Sandbox::system(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         sidecars: world.sidecars(),

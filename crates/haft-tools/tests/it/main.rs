@@ -4,8 +4,11 @@
 mod apply_patch;
 mod edit;
 mod journal;
+mod question;
 mod read;
+mod skill;
 mod smithers;
 mod todo;
+mod web;
 mod workspace;
 mod write;

@@ -13,7 +13,7 @@ async fn smithers(output_bytes: usize) -> Workspace {
 
 #[test]
 fn schemas_are_the_published_ones() {
-    let listed: Vec<String> = tools(Profile::Smithers)
+    let listed: Vec<String> = tools(Profile::Smithers, &haft_tools::ToolOptions::default())
         .iter()
         .map(|tool| {
             let contract = tool.checked_contract().unwrap();

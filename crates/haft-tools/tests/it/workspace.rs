@@ -5,17 +5,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::{Call, Clock, Limits, Registry, Roots, Run, Runtime, RuntimeParts, SessionOptions};
+use haft::{
+    Call, Clock, Limits, Registry, Roots, Run, Runtime, RuntimeParts, SessionOptions, SkillPlaces,
+};
 use haft_contract::{Envelope, RequirementSet, RunId, Variables};
 use haft_journal::{CallQuery, MemoryJournal, Owner};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::Profile;
 use serde_json::Value;
+use tempfile::TempDir;
+
+/// What is kept from the calls beyond what is kept from all.
+#[derive(Default)]
+pub(crate) struct Keeping {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) hidden: Vec<PathBuf>,
+}
 
 /// A directory with files, and a run that calls tools in it.
 pub(crate) struct Workspace {
-    directory: tempfile::TempDir,
+    directory: TempDir,
     runtime: Runtime,
     run: Run,
 }
@@ -36,25 +46,41 @@ impl Workspace {
 
     pub(crate) async fn with(profile: Profile, limits: Limits) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        Self::of(directory, profile, limits, Keeping::default())
+    }
+
+    /// Makes a workspace whose user has these skills beside it, and keeps these things back.
+    pub(crate) fn with_skills(directory: TempDir, keeping: Keeping) -> Self {
+        Self::of(directory, Profile::Contract, Limits::default(), keeping)
+    }
+
+    fn of(directory: TempDir, profile: Profile, limits: Limits, keeping: Keeping) -> Self {
         let root = directory.path().join("root");
         fs::create_dir(&root).unwrap();
         let roots = Roots::open(&root, &[]).unwrap();
         let allow =
             |permission: &str| (RuleScope::Manifest, Rule::new(permission, "*", Action::Allow));
+        let allowed = ["fs.read", "fs.write", "todo", "question", "skill"].map(allow);
+        let kept = keeping.rules.into_iter().map(|rule| (RuleScope::Manifest, rule));
         let runtime = Runtime::new(RuntimeParts {
-            registry: Registry::new(haft_tools::tools(profile)).unwrap(),
+            registry: Registry::new(haft_tools::tools(
+                profile,
+                &haft_tools::ToolOptions::default(),
+            ))
+            .unwrap(),
             journal: Arc::new(MemoryJournal::new()),
             variables: Variables { workspace: roots.paths(), ..Variables::default() },
             roots,
             requires: RequirementSet::default(),
-            rules: vec![allow("fs.read"), allow("fs.write"), allow("todo")],
+            rules: allowed.into_iter().chain(kept).collect(),
             limits,
             allow_network: false,
             network_guard: haft_policy::NetworkGuard::default(),
-            sandbox: haft::Sandbox::system(),
+            sandbox: haft::Sandbox { hidden: keeping.hidden, ..haft::Sandbox::system() },
             project_rules: None,
             watchdogs: Vec::new(),
             launcher: Launcher::new(PathBuf::from("/nonexistent")),
+            networking: haft::Networking::default(),
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),
@@ -65,7 +91,10 @@ impl Workspace {
             settings: "{}".to_owned(),
         })
         .unwrap();
-        let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
+        let user = vec![directory.path().join("skills")];
+        let skills = SkillPlaces { user, ..SkillPlaces::default() };
+        let options = SessionOptions { skills, ..SessionOptions::headless("s1", "test") };
+        let session = runtime.session(options).unwrap();
         let run = session.run(RunId::parse("r1").unwrap());
         Self { directory, runtime, run }
     }

@@ -1,0 +1,126 @@
+//! Tools that are declared rather than written: a command whose words are a template, filled in from the input of a call. No
+//! shell reads it, and each value is one word. It is judged and run as `bash` runs a command with `args`. Where a declaration
+//! is read from is not known here.
+
+mod check;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use haft_contract::limits::{BASH_ARG_CHARS_MAX, BASH_ARGS_MAX};
+use haft_contract::{
+    Access, Cx, Effect, ErrorCode, Kind, Origin, Output, RequirementSet, ShellRequest,
+    ShellRequirement, Tool, ToolError, ToolId,
+};
+use haft_judge::judge_argv;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::check::Checked;
+pub use self::check::CommandProblem;
+use self::template::Template;
+use crate::bash;
+use crate::text_file::{changes_workspace, reads_workspace};
+
+/// A command that is declared as a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandSpec {
+    /// The tool's id.
+    pub id: ToolId,
+    /// What a model reads to decide whether to call it.
+    pub description: String,
+    /// JSON Schema of the input.
+    pub parameters: Value,
+    /// The program and its arguments.
+    pub argv: Vec<ArgvItem>,
+    /// Parameters whose values may begin with a dash where a program would take that for an option.
+    pub allow_dash: Vec<String>,
+    /// Working directory within the root; the root unless named.
+    pub cwd: Option<String>,
+    /// Time for a call, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// What a call does to the world.
+    pub effect: Effect,
+    /// Whether a plan runs it only when the user named it.
+    pub dangerous: bool,
+    /// Files and hosts that the command needs; the workspace, as far as its effect goes, and no host unless given.
+    pub requires: Option<RequirementSet>,
+    /// How an editor draws it.
+    pub kind: Kind,
+}
+
+/// A part of the template of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected a word, or a list of words that belong together")]
+pub enum ArgvItem {
+    /// One word, with parameters in braces. One that is a parameter and nothing else is a word for each entry of a list.
+    Word(String),
+    /// Words that are left out together when the input does not have one of their parameters.
+    Group(Vec<String>),
+}
+
+/// Returns the tool that a declaration makes, or everything that is wrong with it.
+pub fn command_tool(spec: CommandSpec) -> Result<Tool, Vec<CommandProblem>> {
+    let Checked { template, parameters, programs } = check::check(&spec)?;
+    let CommandSpec { id, description, cwd, timeout_ms, effect, dangerous, requires, kind, .. } =
+        spec;
+    let shell = programs.into_iter().map(|cmd| ShellRequirement { cmd, args: None }).collect();
+    let around = requires.unwrap_or_else(|| usual(effect));
+    let builder = Tool::new(id.as_str())
+        .description(description)
+        .effect(effect)
+        .kind(kind)
+        .origin(Origin::Declared)
+        .requires(RequirementSet { shell, ..around })
+        .timeout_ms(move |_: &Value| timeout_ms);
+    let builder = if dangerous { builder.dangerous() } else { builder };
+    let (judged, judged_cwd) = (template.clone(), cwd.clone());
+    let tool = builder
+        .try_accesses(move |input: &Value| accesses(&judged, input, judged_cwd.as_deref()))
+        .execute_json(parameters, move |input, cx| {
+            let (words, cwd) = (template.fill(&input), cwd.clone());
+            async move { run(words?, cwd, &cx).await }
+        });
+    Ok(tool)
+}
+
+/// What a command needs unless its declaration says so: it reads the workspace, and changes it if it changes anything.
+fn usual(effect: Effect) -> RequirementSet {
+    if effect.side_effect() { changes_workspace() } else { reads_workspace() }
+}
+
+fn accesses(
+    template: &Template,
+    input: &Value,
+    cwd: Option<&str>,
+) -> Result<Vec<Access>, ToolError> {
+    let argv = template.fill(input)?;
+    within_bounds(&argv)?;
+    Ok(bash::accesses_of(&judge_argv(&argv), &argv.join(" "), cwd))
+}
+
+/// A command has as many words as `bash` takes, and as long ones.
+fn within_bounds(argv: &[String]) -> Result<(), ToolError> {
+    let args = argv.len().saturating_sub(1);
+    if args > BASH_ARGS_MAX {
+        let message =
+            format!("the command would have {args} arguments: expected at most {BASH_ARGS_MAX}");
+        return Err(ToolError::new(ErrorCode::InvalidInput, message));
+    }
+    let longest = argv.iter().map(|word| word.chars().count()).max().unwrap_or(0);
+    if longest > BASH_ARG_CHARS_MAX {
+        let message = format!(
+            "an argument of the command would have {longest} characters: expected at most {BASH_ARG_CHARS_MAX}"
+        );
+        return Err(ToolError::new(ErrorCode::InvalidInput, message));
+    }
+    Ok(())
+}
+
+async fn run(argv: Vec<String>, cwd: Option<String>, cx: &Cx) -> Result<Output, ToolError> {
+    let mut words = argv.into_iter();
+    let program = words.next().unwrap_or_default();
+    let request = ShellRequest { program: program.clone(), args: words.collect(), cwd };
+    let outcome = cx.shell().run(request).await?;
+    bash::answer(&program, cx, outcome, ": timeout_ms of its declaration gives it longer")
+}

@@ -1,0 +1,311 @@
+//! Whether a declared command is usable: everything that is wrong with it at once, each with the key that it is about, so that
+//! whoever wrote it sees it before the first call.
+
+use std::collections::BTreeSet;
+
+use haft_contract::limits::{
+    BASH_ARGS_MAX, BASH_CWD_CHARS_MAX, COMMAND_DESCRIPTION_CHARS_MAX, TIMEOUT_MS_MAX,
+};
+use haft_judge::judge_argv;
+use serde_json::{Map, Value, json};
+
+use super::template::{Item, Template, Word};
+use super::{ArgvItem, CommandSpec};
+
+/// Programs that run what an option gives them as code.
+const INTERPRETERS: &[&str] = &[
+    "bash", "dash", "fish", "ksh", "node", "perl", "php", "python", "python3", "ruby", "sh", "zsh",
+];
+/// Their long options that do.
+const LONG_OPTIONS: &[&str] = &["--eval", "--print", "--command"];
+/// Types of values that are words.
+const TYPES: &[&str] = &["boolean", "integer", "number", "string"];
+
+/// One thing that is wrong with a declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandProblem {
+    /// The key that it is about.
+    pub key: &'static str,
+    /// The number of the item, where the key is a list and one item is to blame.
+    pub item: Option<usize>,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+/// What a declaration comes to.
+pub(super) struct Checked {
+    pub(super) template: Template,
+    pub(super) parameters: Value,
+    /// The programs that the command runs, `*` where that depends on its input.
+    pub(super) programs: BTreeSet<String>,
+}
+
+pub(super) fn check(spec: &CommandSpec) -> Result<Checked, Vec<CommandProblem>> {
+    let mut problems = Problems::default();
+    problems.check_plain(spec);
+    let parameters = problems.parameters(&spec.parameters);
+    let template = Template::parse(&spec.argv, &spec.allow_dash);
+    match template {
+        Ok(template) => {
+            problems.check_program(&template, spec);
+            problems.check_code(&template);
+            problems.check_use(&template, &parameters, spec);
+            let programs = programs(&template);
+            problems.finish(Checked { template, parameters, programs })
+        }
+        Err(unreadable) => {
+            let unreadable = unreadable.into_iter();
+            problems.all.extend(unreadable.map(|(place, message)| CommandProblem {
+                key: "argv",
+                item: Some(place),
+                message: format!("argv: {message}"),
+            }));
+            Err(problems.all)
+        }
+    }
+}
+
+#[derive(Default)]
+struct Problems {
+    all: Vec<CommandProblem>,
+}
+
+impl Problems {
+    fn add(&mut self, key: &'static str, message: impl Into<String>) {
+        self.all.push(CommandProblem { key, item: None, message: message.into() });
+    }
+
+    fn add_item(&mut self, key: &'static str, item: usize, message: impl Into<String>) {
+        self.all.push(CommandProblem { key, item: Some(item), message: message.into() });
+    }
+
+    fn finish(self, checked: Checked) -> Result<Checked, Vec<CommandProblem>> {
+        if self.all.is_empty() { Ok(checked) } else { Err(self.all) }
+    }
+
+    fn check_plain(&mut self, spec: &CommandSpec) {
+        if spec.description.trim().is_empty() {
+            self.add("description", "description: expected what the tool is for, found nothing");
+        }
+        let characters = spec.description.chars().count();
+        if characters > COMMAND_DESCRIPTION_CHARS_MAX {
+            self.add(
+                "description",
+                format!(
+                    "description: expected at most {COMMAND_DESCRIPTION_CHARS_MAX} characters, found {characters}"
+                ),
+            );
+        }
+        if let Some(timeout) = spec.timeout_ms.filter(|it| *it == 0 || *it > TIMEOUT_MS_MAX) {
+            self.add(
+                "timeout_ms",
+                format!("timeout_ms: expected 1 to {TIMEOUT_MS_MAX} milliseconds, found {timeout}"),
+            );
+        }
+        let cwd_chars = spec.cwd.as_ref().map(|cwd| cwd.chars().count());
+        if let Some(characters) = cwd_chars.filter(|it| *it == 0 || *it > BASH_CWD_CHARS_MAX) {
+            self.add(
+                "cwd",
+                format!("cwd: expected 1 to {BASH_CWD_CHARS_MAX} characters, found {characters}"),
+            );
+        }
+    }
+
+    /// Returns the schema of the input as it is published. What the template does not use would be ignored without a word, so
+    /// other parameters are refused unless the schema says otherwise.
+    fn parameters(&mut self, declared: &Value) -> Value {
+        let Value::Object(declared) = declared else {
+            self.add("parameters", "parameters: expected a table, which is a JSON Schema");
+            return json!({"type": "object", "properties": {}});
+        };
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), json!({}));
+        schema.extend(declared.clone());
+        schema.entry("additionalProperties").or_insert(json!(false));
+        if schema.get("type") != Some(&json!("object")) {
+            self.add("parameters", "parameters: expected type = \"object\", or no type");
+        }
+        let Some(Value::Object(properties)) = schema.get("properties").cloned() else {
+            self.add("parameters", "parameters: expected properties to be a table of parameters");
+            return Value::Object(schema);
+        };
+        for (name, property) in &properties {
+            if let Some(why) = no_word(property) {
+                self.add("parameters", format!("parameters: {name} cannot be a word: {why}"));
+            }
+        }
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        for name in required.filter_map(Value::as_str) {
+            if !properties.contains_key(name) {
+                self.add("parameters", format!("parameters: {name} is required and not described"));
+            }
+        }
+        Value::Object(schema)
+    }
+
+    fn check_program(&mut self, template: &Template, spec: &CommandSpec) {
+        let program = template.items().first().and_then(|item| match item.words.as_slice() {
+            [word] => word.literal(),
+            _ => None,
+        });
+        match (spec.argv.first(), program) {
+            (Some(ArgvItem::Word(_)), Some(program)) if !program.is_empty() => {}
+            (None, _) => {
+                self.add("argv", "argv: expected a program and its arguments, found nothing")
+            }
+            (Some(_), _) => self.add_item(
+                "argv",
+                0,
+                "argv: expected the program first, as a word without parameters",
+            ),
+        }
+        let words: usize = template.items().iter().map(|item| item.words.len()).sum();
+        if words.saturating_sub(1) > BASH_ARGS_MAX {
+            self.add(
+                "argv",
+                format!("argv: expected at most {BASH_ARGS_MAX} arguments, found {}", words - 1),
+            );
+        }
+        let empty = spec.argv.iter().position(|item| *item == ArgvItem::Group(Vec::new()));
+        if let Some(place) = empty {
+            self.add_item("argv", place, "argv: expected words in the group, found none");
+        }
+    }
+
+    /// Refuses a value in a place where a program reads code: it would not be one word but whatever it says.
+    fn check_code(&mut self, template: &Template) {
+        let words: Vec<(usize, &Word)> = template
+            .items()
+            .iter()
+            .enumerate()
+            .flat_map(|(place, item)| item.words.iter().map(move |word| (place, word)))
+            .collect();
+        let is_interpreter = |word: &Word| {
+            let name = word.literal().and_then(|text| text.rsplit('/').next());
+            name.is_some_and(|name| INTERPRETERS.contains(&name))
+        };
+        let Some(start) = words.iter().position(|(_, word)| is_interpreter(word)) else { return };
+        let of_interpreter = words.get(start..).unwrap_or_default();
+        let after = of_interpreter.windows(2).filter_map(|pair| match pair {
+            [(_, option), (place, word)] => {
+                let is_code = option.literal().is_some_and(takes_code) && word.literal().is_none();
+                is_code.then_some(*place)
+            }
+            _ => None,
+        });
+        let within = of_interpreter.iter().filter(|(_, word)| word.start().is_some_and(holds_code));
+        for place in after.chain(within.map(|(place, _)| *place)).collect::<BTreeSet<_>>() {
+            self.add_item(
+                "argv",
+                place,
+                "argv: a value here would be run as code: write the code itself, and hand the value on as a further \
+                 argument, as in [\"sh\", \"-c\", \"wc -l < \\\"$1\\\"\", \"sh\", \"{path}\"]",
+            );
+        }
+    }
+
+    /// Every parameter is used, and every one that is used is described; lists stand for themselves.
+    fn check_use(&mut self, template: &Template, parameters: &Value, spec: &CommandSpec) {
+        let none = Map::new();
+        let properties = parameters.get("properties").and_then(Value::as_object).unwrap_or(&none);
+        for (place, item) in template.items().iter().enumerate() {
+            self.check_item(place, item, properties);
+        }
+        let used: BTreeSet<&str> = template.parameters().collect();
+        for name in properties.keys().filter(|name| !used.contains(name.as_str())) {
+            self.add(
+                "parameters",
+                format!("parameters: {name} is used nowhere: write {{{name}}} into argv"),
+            );
+        }
+        for (place, name) in spec.allow_dash.iter().enumerate() {
+            if !properties.contains_key(name) {
+                self.add_item(
+                    "allow_dash",
+                    place,
+                    format!("allow_dash: no parameter is called {name:?}"),
+                );
+            }
+        }
+    }
+
+    fn check_item(&mut self, place: usize, item: &Item, properties: &Map<String, Value>) {
+        for word in &item.words {
+            for name in word.parameters() {
+                let Some(property) = properties.get(name) else {
+                    self.add_item(
+                        "argv",
+                        place,
+                        format!(
+                            "argv: {{{name}}} is no parameter: describe it in parameters.properties"
+                        ),
+                    );
+                    continue;
+                };
+                if is_list(property) && word.whole().is_none() {
+                    self.add_item(
+                        "argv",
+                        place,
+                        format!(
+                            "argv: {{{name}}} is a list, which is words of its own: write it alone"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Returns why values of a parameter cannot be words.
+fn no_word(property: &Value) -> Option<String> {
+    let subject =
+        if is_list(property) { property.get("items").unwrap_or(&Value::Null) } else { property };
+    let Some(Value::String(name)) = subject.get("type") else {
+        let fixed = subject.get("enum").is_some() || subject.get("const").is_some();
+        let expected = format!("expected a type, one of {}", TYPES.join(", "));
+        return (!fixed).then(|| {
+            if is_list(property) {
+                format!("{expected}, of its items")
+            } else {
+                format!("{expected}, or array")
+            }
+        });
+    };
+    let is_word = TYPES.contains(&name.as_str());
+    (!is_word).then(|| format!("expected {} or an array of them, found {name}", TYPES.join(", ")))
+}
+
+fn is_list(property: &Value) -> bool {
+    property.get("type").is_some_and(|name| name == "array")
+}
+
+/// Returns whether what follows an option is code to an interpreter.
+fn takes_code(option: &str) -> bool {
+    let short = option.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let is_short = short.is_some_and(|letters| {
+        letters.ends_with(['c', 'e', 'r', 'p']) || ["cx", "cv", "cu"].contains(&letters)
+    });
+    is_short || LONG_OPTIONS.contains(&option)
+}
+
+/// Returns whether what follows in the same word is code to an interpreter.
+fn holds_code(start: &str) -> bool {
+    match start.split_once('=') {
+        Some((option, _)) => LONG_OPTIONS.contains(&option),
+        None => ["-c", "-e"].iter().any(|option| start.starts_with(option)),
+    }
+}
+
+/// Returns the programs that the command would run whatever is filled in.
+fn programs(template: &Template) -> BTreeSet<String> {
+    let words = template.items().iter().flat_map(|item| &item.words);
+    let argv: Vec<String> =
+        words.map(|word| word.literal().unwrap_or("value").to_owned()).collect();
+    let judgement = judge_argv(&argv);
+    if !judgement.unknown.is_empty() {
+        return BTreeSet::from(["*".to_owned()]);
+    }
+    let found = judgement.commands.iter().map(|command| command.program().to_owned());
+    argv.first().cloned().into_iter().chain(found).collect()
+}

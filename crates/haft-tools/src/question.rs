@@ -1,0 +1,77 @@
+//! `question`: asks the person behind the front end. The answers allow nothing: they are text for the model, and a call
+//! that needs approval is asked about as if this tool had not been called.
+
+use haft_contract::limits::{QUESTIONS_MAX, TIMEOUT_MS_MAX};
+use haft_contract::{Cx, Effect, ErrorCode, Kind, Tool, ToolError, UserQuestion};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    /// What is asked, in this order.
+    #[schemars(length(min = 1, max = QUESTIONS_MAX))]
+    questions: Vec<UserQuestion>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Answered {
+    /// The answers to each question in order: labels that were chosen, or the user's own words. Empty where the user
+    /// passed over the question.
+    answers: Vec<Vec<String>>,
+}
+
+pub(crate) fn question() -> Tool {
+    Tool::new("question")
+        .description(
+            "Ask the user, and wait for the answers. For decisions that are the user's to make and that nothing else \
+             tells: not for what can be found out, and not for permission, which is asked for by itself. Put all \
+             questions into one call, with options where there are likely answers; an answer in the user's own words \
+             is always possible.",
+        )
+        .kind(Kind::Other)
+        .effect(Effect::Read)
+        .output::<Answered>()
+        // A person takes the time that a person takes.
+        .timeout_ms(|_: &Asked| Some(TIMEOUT_MS_MAX))
+        .execute_with(|asked: Asked, cx: Cx| async move {
+            asked.questions.iter().enumerate().try_for_each(|(place, one)| check(place, one))?;
+            tokio::select! {
+                biased;
+                () = cx.cancellation().cancelled() => {
+                    let message = "the question was withdrawn before it was answered";
+                    Err(ToolError::new(ErrorCode::ProcessAborted, message))
+                }
+                answers = cx.questions().ask(asked.questions) => {
+                    Ok(Answered { answers: answers? })
+                }
+            }
+        })
+}
+
+/// Refuses what nobody could answer, or whose answers could not be told apart.
+fn check(place: usize, one: &UserQuestion) -> Result<(), ToolError> {
+    let refused = |what: String| {
+        let message = format!("questions[{place}]: {what}");
+        Err(ToolError::new(ErrorCode::InvalidInput, message))
+    };
+    if one.question.trim().is_empty() {
+        return refused("the question is blank".to_owned());
+    }
+    let labels: Vec<&str> = one.options.iter().map(|option| option.label.trim()).collect();
+    if labels.contains(&"") {
+        return refused("an option's label is blank".to_owned());
+    }
+    let mut sorted = labels;
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair.first() == pair.last()) {
+        Some(pair) => {
+            let label = pair.first().copied().unwrap_or_default();
+            refused(format!("two options have the label {label:?}: give each its own"))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! `repo_clone`: a repository from a server, as a new directory. git itself does it, confined as a command is, with a way to the
+//! one host that the URL names. Nothing of what it brings is run: no hooks, no submodules, no helpers for passwords; and the
+//! directory is there as a whole or not at all.
+
+#[cfg(test)]
+mod tests;
+mod url;
+
+use std::path::Path;
+
+use haft_contract::limits::PATH_BYTES_MAX;
+use haft_contract::{
+    Access, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet, ShellOutcome,
+    ShellRequest, ShellRequirement, Tool, ToolError,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::url::Remote;
+use crate::bash;
+use crate::text_file::changes_workspace;
+
+/// Longest URL, in bytes.
+pub(crate) const URL_BYTES_MAX: usize = 2_000;
+/// Time for a clone, in milliseconds.
+pub(crate) const CLONE_MS: u64 = 600_000;
+/// Time that is kept of that for cleaning up, in milliseconds.
+pub(crate) const CLEANING_MS: u64 = 3_000;
+/// Most commits of history that can be asked for.
+pub(crate) const DEPTH_MAX: u32 = 1_000_000;
+
+/// How the script ends where the directory is there already: no status of git.
+const STATUS_TAKEN: i32 = 73;
+/// How `timeout` ends when time was up.
+const STATUS_TIMED_OUT: i32 = 124;
+/// What the script puts in front of what it found out, which nothing that a server says begins with.
+const COMMIT: &str = "haft-commit ";
+const BRANCH: &str = "haft-branch ";
+
+/// Clones into a directory beside the one that is wanted, and gives it its name at the end: names are given in one step. Called
+/// with the time in seconds, the directory, the one beside it, the one around it, and then what git is called with.
+const SCRIPT: &str = r#"
+seconds=$1 target=$2 partial=$3 around=$4
+shift 4
+if [ -e "$target" ] || [ -L "$target" ]; then exit 73; fi
+mkdir -p -- "$around" && rm -rf -- "$partial" || exit
+GIT_TERMINAL_PROMPT=0 timeout --kill-after=1 "$seconds" git "$@" "$partial"
+status=$?
+if [ "$status" -eq 0 ]; then
+    mv -T -- "$partial" "$target"
+    status=$?
+fi
+if [ "$status" -ne 0 ]; then
+    rm -rf -- "$partial"
+    exit "$status"
+fi
+commit=$(git -C "$target" rev-parse --verify --quiet HEAD) && echo "haft-commit $commit"
+branch=$(git -C "$target" symbolic-ref --quiet --short HEAD) && echo "haft-branch $branch"
+exit 0
+"#;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// https URL of the repository, without a password.
+    #[schemars(length(min = 1, max = URL_BYTES_MAX))]
+    url: String,
+    /// New directory for it, relative to the root or absolute within it.
+    #[schemars(length(min = 1, max = PATH_BYTES_MAX))]
+    path: String,
+    /// Commits of history to fetch; default: all.
+    #[schemars(range(min = 1, max = DEPTH_MAX))]
+    depth: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    path: &'a str,
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
+    /// What git said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    said: String,
+}
+
+pub(crate) fn repo_clone() -> Tool {
+    Tool::new("repo_clone")
+        .description(
+            "Clone a git repository over https into a new directory. The host of the URL must be granted. Submodules and \
+             private repositories cannot be fetched. Give depth 1 for the files without their history.",
+        )
+        .kind(Kind::Fetch)
+        .effect(Effect::Once)
+        .dangerous()
+        .requires(requires())
+        .timeout_ms(|_: &Value| Some(CLONE_MS))
+        .try_accesses(accesses)
+        .execute_with(|input: Input, cx: Cx| async move { run(&input, &cx).await })
+}
+
+fn requires() -> RequirementSet {
+    let shell = vec![ShellRequirement { cmd: "git".to_owned(), args: None }];
+    let mut requires = RequirementSet { shell, ..changes_workspace() };
+    requires.net.hosts = vec!["*".to_owned()];
+    requires
+}
+
+fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
+    let remote = Remote::parse(&input.url)?;
+    let place = Place::of(&input.path)?;
+    let words = ["git", "clone", "--", &input.url, &place.target];
+    let command = Command::Argv(words.map(str::to_owned).to_vec());
+    Ok(vec![
+        Access::Net { host: remote.host },
+        Access::write(input.path.as_str()),
+        Access::Shell { command },
+    ])
+}
+
+/// Where the repository goes, in words that no program takes for options.
+#[derive(Debug)]
+struct Place {
+    target: String,
+    partial: String,
+    around: String,
+}
+
+impl Place {
+    fn of(path: &str) -> Result<Self, ToolError> {
+        let given = Path::new(path);
+        let Some(name) = given.file_name().and_then(|name| name.to_str()) else {
+            let message = format!("path {path:?} names no new directory: end it in a name");
+            return Err(ToolError::new(ErrorCode::PathInvalid, message));
+        };
+        let around = given.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let around = match around.unwrap_or(Path::new(".")) {
+            plain if plain.is_absolute() || plain.starts_with(".") || plain.starts_with("..") => {
+                plain.to_owned()
+            }
+            // What begins with a dash would be taken for an option.
+            relative => Path::new(".").join(relative),
+        };
+        let within = |name: &str| around.join(name).to_string_lossy().into_owned();
+        Ok(Self {
+            target: within(name),
+            partial: within(&format!(".{name}.haft-partial")),
+            around: around.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+/// Returns what git is called with, but for the directory.
+fn git_words(input: &Input, remote: &Remote) -> Vec<String> {
+    let mut settings = vec![
+        // Other ways than the one that was judged, also by redirect.
+        "protocol.allow=never".to_owned(),
+        format!("protocol.{}.allow=always", remote.scheme),
+        "http.followRedirects=initial".to_owned(),
+        // Nobody is asked for a password, and no program that would know one.
+        "credential.helper=".to_owned(),
+        "core.askPass=".to_owned(),
+        "core.hooksPath=/dev/null".to_owned(),
+        "submodule.recurse=false".to_owned(),
+    ];
+    let mut words: Vec<String> =
+        settings.drain(..).flat_map(|setting| ["-c".to_owned(), setting]).collect();
+    words.extend(["clone", "--quiet", "--template=", "--no-recurse-submodules"].map(str::to_owned));
+    words.extend(input.depth.map(|depth| format!("--depth={depth}")));
+    words.extend(["--".to_owned(), input.url.clone()]);
+    words
+}
+
+async fn run(input: &Input, cx: &Cx) -> Result<Output, ToolError> {
+    let (remote, place) = (Remote::parse(&input.url)?, Place::of(&input.path)?);
+    let seconds = cx.timeout_ms().saturating_sub(CLEANING_MS).max(1_000) / 1_000;
+    let script = ["-c", SCRIPT, "repo_clone"].map(str::to_owned);
+    let places = [seconds.to_string(), place.target, place.partial.clone(), place.around];
+    let args = script.into_iter().chain(places).chain(git_words(input, &remote)).collect();
+    let request = ShellRequest { program: "sh".to_owned(), args, cwd: None };
+    let outcome = cx.shell().run(request).await?;
+    match outcome.ending {
+        Ending::Exited(0) => Ok(cloned(input, outcome)),
+        Ending::Exited(STATUS_TAKEN) if outcome.output.head.is_empty() => {
+            let message = format!("{:?} exists already: name a new directory", input.path);
+            Err(ToolError::new(ErrorCode::PathInvalid, message).not_begun())
+        }
+        Ending::Exited(STATUS_TIMED_OUT) => {
+            let message = format!(
+                "git clone did not end within {seconds} s and was stopped; nothing of it was kept: give depth 1 to fetch \
+                 less"
+            );
+            Err(ToolError::new(ErrorCode::ProcessTimeout, message))
+        }
+        Ending::TimedOut | Ending::Aborted => {
+            let err = failure(cx, outcome);
+            let message = format!("{}; {} may be left over", err.message, place.partial);
+            Err(ToolError { message, ..err })
+        }
+        Ending::Exited(_) | Ending::Signalled(_) => Err(failure(cx, outcome)),
+    }
+}
+
+fn failure(cx: &Cx, outcome: ShellOutcome) -> ToolError {
+    match bash::answer("git clone", cx, outcome, "") {
+        Err(err) => err,
+        Ok(_) => ToolError::new(ErrorCode::CommandFailed, "git clone did not say how it ended"),
+    }
+}
+
+fn cloned(input: &Input, outcome: ShellOutcome) -> Output {
+    let output = outcome.output.head;
+    let found = |start: &str| output.lines().rev().find_map(|line| line.strip_prefix(start));
+    let is_said = |line: &&str| !line.starts_with(COMMIT) && !line.starts_with(BRANCH);
+    let answer = Answer {
+        path: &input.path,
+        url: &input.url,
+        commit: found(COMMIT),
+        branch: found(BRANCH),
+        said: output.lines().filter(is_said).collect::<Vec<_>>().join("\n"),
+    };
+    let mut answer = Output::data(serde_json::to_value(answer).unwrap_or_default());
+    answer.exit_code = Some(0);
+    answer.confined = Some(outcome.confined);
+    answer
+}

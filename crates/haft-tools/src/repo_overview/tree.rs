@@ -1,0 +1,105 @@
+//! The tree of a directory, drawn as deep as it fits, so that a small one is whole and a large one still tells where things
+//! are. What is not drawn is counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Component, Path};
+
+/// Lines of the drawing.
+pub(crate) const TREE_LINES_MAX: usize = 200;
+/// Entries of one directory that are drawn.
+pub(crate) const TREE_ENTRIES_MAX: usize = 60;
+
+/// A directory, with what is beneath it.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    directories: BTreeMap<String, Tree>,
+    files: Vec<String>,
+    /// Of all files beneath it.
+    count: usize,
+    bytes: u64,
+}
+
+impl Tree {
+    /// Adds the file at `path`.
+    pub(super) fn add(&mut self, path: &Path, bytes: u64) {
+        let mut names = path.components().filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            Component::Prefix(_)
+            | Component::RootDir
+            | Component::CurDir
+            | Component::ParentDir => None,
+        });
+        let mut directory = self;
+        let mut name = names.next();
+        while let Some(current) = name {
+            directory.count += 1;
+            directory.bytes = directory.bytes.saturating_add(bytes);
+            name = names.next();
+            if name.is_some() {
+                directory = directory.directories.entry(current).or_default();
+            } else {
+                directory.files.push(current);
+            }
+        }
+    }
+
+    /// Draws as many levels as fit.
+    pub(super) fn draw(&self) -> String {
+        let mut depth = 1;
+        while self.lines(depth + 1) <= TREE_LINES_MAX && self.lines(depth + 1) > self.lines(depth) {
+            depth += 1;
+        }
+        let mut text = String::new();
+        self.write(&mut text, 0, depth);
+        text
+    }
+
+    /// Returns how many lines `depth` levels take.
+    fn lines(&self, depth: usize) -> usize {
+        if depth == 0 {
+            return 0;
+        }
+        let entries = self.directories.len() + self.files.len();
+        let beneath = self.directories.values().take(TREE_ENTRIES_MAX);
+        let beneath: usize = beneath.map(|directory| directory.lines(depth - 1)).sum();
+        // Those that are left out share a line.
+        beneath + entries.min(TREE_ENTRIES_MAX + 1)
+    }
+
+    fn write(&self, text: &mut String, level: usize, depth: usize) {
+        if depth == 0 {
+            return;
+        }
+        let indent = "  ".repeat(level);
+        for (name, directory) in self.directories.iter().take(TREE_ENTRIES_MAX) {
+            let Tree { count, bytes, .. } = directory;
+            let files = if *count == 1 { "file" } else { "files" };
+            let _ = writeln!(text, "{indent}{}/ ({count} {files}, {})", shown(name), size(*bytes));
+            directory.write(text, level + 1, depth - 1);
+        }
+        let room = TREE_ENTRIES_MAX.saturating_sub(self.directories.len());
+        for name in self.files.iter().take(room) {
+            let _ = writeln!(text, "{indent}{}", shown(name));
+        }
+        let left = (self.directories.len() + self.files.len()).saturating_sub(TREE_ENTRIES_MAX);
+        if left > 0 {
+            let _ = writeln!(text, "{indent}… and {left} more");
+        }
+    }
+}
+
+/// Returns a name as it can stand in a line.
+fn shown(name: &str) -> String {
+    name.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
+}
+
+/// Returns a size in the largest unit that leaves a whole number.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}

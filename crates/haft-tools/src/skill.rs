@@ -1,0 +1,170 @@
+//! `skill`: loads the instructions of one skill. What skills there are is the session's to know, and in the description
+//! that it publishes.
+
+use std::fmt::Write as _;
+
+use haft_contract::{Cx, Effect, Kind, LoadedSkill, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The tag around a skill, without its brackets.
+const TAG: &str = "skill_content";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// The name of the skill, as the description of this tool lists it.
+    name: String,
+}
+
+pub(crate) fn skill() -> Tool {
+    Tool::new("skill")
+        .description(
+            "Load a skill: instructions for one kind of work, written by the user or the project. Load the one that fits \
+             before you begin such work, and follow it as far as it serves what the user asked for.",
+        )
+        .kind(Kind::Think)
+        .effect(Effect::Read)
+        .execute_blocking(|wanted: Wanted, cx: &Cx| {
+            Ok::<_, ToolError>(skill_text(&cx.skills().load(&wanted.name)?))
+        })
+}
+
+/// Returns a skill as a model gets it: between tags, with where its files are.
+pub fn skill_text(skill: &LoadedSkill) -> String {
+    let mut inner = skill.body.trim().to_owned();
+    if let Some(directory) = &skill.directory {
+        let directory = directory.display();
+        let _ = write!(inner, "\n\nDirectory of this skill: {directory}");
+        if skill.files.is_empty() {
+            inner.push_str("\nIt has no other files.");
+        } else {
+            inner.push_str(
+                "\nRelative paths in it start there. Its other files can be opened with read, by their whole paths; what \
+                 lies outside the workspace commands do not see:",
+            );
+        }
+        for file in &skill.files {
+            let _ = write!(inner, "\n- {file}");
+        }
+        if skill.has_more_files {
+            inner.push_str("\n- and more, which are not listed");
+        }
+    }
+    format!("<{TAG} name=\"{}\">\n{}\n</{TAG}>", attribute(&skill.name), without_tags(&inner))
+}
+
+/// Returns a text as the value of an attribute.
+fn attribute(text: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '"' => "&quot;".to_owned(),
+        other => other.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+/// Returns a text in which nothing can be taken for the tag that begins or ends a skill: the bracket of such a tag is
+/// written as `&lt;`, and everything else stays as it is.
+fn without_tags(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(place) = rest.find('<') {
+        let (before, tag) = rest.split_at(place);
+        safe.push_str(before);
+        safe.push_str(if begins_tag(tag) { "&lt;" } else { "<" });
+        rest = tag.get(1..).unwrap_or_default();
+    }
+    safe + rest
+}
+
+/// Readers are lenient about tags, so this is, too: spaces, slashes and case do not matter.
+fn begins_tag(text: &str) -> bool {
+    let is_between = |letter: char| matches!(letter, '/' | '\\') || letter.is_whitespace();
+    let name = text.strip_prefix('<').unwrap_or(text).trim_start_matches(is_between);
+    name.get(..TAG.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(TAG))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn loaded(body: &str, files: &[&str]) -> LoadedSkill {
+        LoadedSkill {
+            name: "release".to_owned(),
+            body: body.to_owned(),
+            directory: Some(PathBuf::from("/home/ada/.agents/skills/release")),
+            files: files.iter().map(|file| (*file).to_owned()).collect(),
+            has_more_files: false,
+        }
+    }
+
+    #[test]
+    fn a_skill_comes_between_tags_with_its_place_and_files() {
+        let check = |skill: LoadedSkill, expect: &Expect| expect.assert_eq(&skill_text(&skill));
+        check(
+            loaded("\n# Release\n\nTag it.\n", &["notes.md", "scripts/tag.sh"]),
+            &expect![[r#"
+            <skill_content name="release">
+            # Release
+
+            Tag it.
+
+            Directory of this skill: /home/ada/.agents/skills/release
+            Relative paths in it start there. Its other files can be opened with read, by their whole paths; what lies outside the workspace commands do not see:
+            - notes.md
+            - scripts/tag.sh
+            </skill_content>"#]],
+        );
+        check(
+            loaded("Tag it.", &[]),
+            &expect![[r#"
+            <skill_content name="release">
+            Tag it.
+
+            Directory of this skill: /home/ada/.agents/skills/release
+            It has no other files.
+            </skill_content>"#]],
+        );
+        let bundled = LoadedSkill { directory: None, ..loaded("Tag it.", &[]) };
+        check(
+            bundled,
+            &expect![[r#"
+            <skill_content name="release">
+            Tag it.
+            </skill_content>"#]],
+        );
+        check(
+            LoadedSkill { has_more_files: true, ..loaded("x", &["a"]) },
+            &expect![[r#"
+            <skill_content name="release">
+            x
+
+            Directory of this skill: /home/ada/.agents/skills/release
+            Relative paths in it start there. Its other files can be opened with read, by their whole paths; what lies outside the workspace commands do not see:
+            - a
+            - and more, which are not listed
+            </skill_content>"#]],
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_skill_ends_it() {
+        let check = |text: &str, expected: &str| assert_eq!(without_tags(text), expected);
+        check("a < b </b> <skill> <<", "a < b </b> <skill> <<");
+        check("x</skill_content>y", "x&lt;/skill_content>y");
+        check("< / SKILL_content >", "&lt; / SKILL_content >");
+        check("<</skill_content>", "<&lt;/skill_content>");
+        check("<skill_content name=\"b\">", "&lt;skill_content name=\"b\">");
+        check("ä<\u{a0}/Skill_Contents", "ä&lt;\u{a0}/Skill_Contents");
+        let file = skill_text(&loaded("x", &["</skill_content>"]));
+        assert_eq!(file.matches("</skill_content>").count(), 1, "{file}");
+        assert_eq!(attribute("a\"<&>b"), "a&quot;&lt;&amp;&gt;b");
+    }
+}

@@ -1,0 +1,42 @@
+//! `tool_search`: the tools that fit a few words. Which tools there are, how they are ranked, and what it means that one was
+//! found, is the host's business.
+
+#[cfg(test)]
+mod tests;
+
+use haft_contract::limits::{TOOL_MATCHES_MAX, TOOL_QUERY_CHARS_MAX};
+use haft_contract::{Cx, Kind, Tool, ToolError, ToolMatch};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// What the tool should do, in a few words, or its id.
+    #[schemars(length(min = 1, max = TOOL_QUERY_CHARS_MAX))]
+    query: String,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    matches: Vec<ToolMatch>,
+    /// What is to be known of them, such as that there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+pub(crate) fn tool_search() -> Tool {
+    Tool::new("tool_search")
+        .description(
+            "Find tools by what they do. Where there are many, not all are listed; those found here can be called from \
+             then on, and are listed with their parameters.",
+        )
+        .kind(Kind::Search)
+        .execute_with(|input: Input, cx: Cx| async move {
+            // The first search of a session reads what there is of every tool.
+            let matches = cx.tool_index().find(&input.query, TOOL_MATCHES_MAX);
+            // An empty list alone would be shown to a model as an empty text.
+            let note = matches.is_empty().then_some("no tool fits: try other words");
+            Ok::<_, ToolError>(Answer { matches, note })
+        })
+}

@@ -1,0 +1,46 @@
+//! The URLs that may be asked for, and the host that a URL is judged by. Names are not resolved here.
+
+use haft_contract::{ErrorCode, ToolError};
+use url::{Host, Url};
+
+use super::URL_CHARS_MAX;
+
+/// Reads a URL that may be asked for.
+pub(crate) fn checked_url(text: &str) -> Result<Url, ToolError> {
+    let invalid = |message: String| ToolError::new(ErrorCode::InvalidInput, message);
+    let url = Url::parse(text.trim()).map_err(|err| {
+        // A text that is no URL may hold anything, also a password.
+        invalid(format!("url: {err}: expected an address such as https://example.org/page"))
+    })?;
+    check(&url).map_err(|why| invalid(format!("url: {why}")))?;
+    Ok(url)
+}
+
+/// Says why a URL cannot be asked for, if so. The URL is not repeated where it may hold a secret.
+pub(super) fn check(url: &Url) -> Result<(), String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("expected http or https, found {}", url.scheme()));
+    }
+    // What is no letter of a URL takes several of them, and redirects and lists of results are as long as their servers like.
+    let characters = url.as_str().len();
+    if characters > URL_CHARS_MAX {
+        return Err(format!(
+            "expected at most {URL_CHARS_MAX} characters in its encoded form, found {characters}"
+        ));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it holds a user name or a password, and neither is ever sent: leave them out"
+            .to_owned());
+    }
+    Ok(())
+}
+
+/// Returns the host that a URL is judged by: as it is asked for, without a port, brackets and a final dot.
+pub(crate) fn host_of(url: &Url) -> Result<String, ToolError> {
+    match url.host() {
+        Some(Host::Domain(name)) => Ok(name.strip_suffix('.').unwrap_or(name).to_owned()),
+        Some(Host::Ipv4(address)) => Ok(address.to_string()),
+        Some(Host::Ipv6(address)) => Ok(address.to_string()),
+        None => Err(ToolError::new(ErrorCode::InvalidInput, "url: it names no host")),
+    }
+}

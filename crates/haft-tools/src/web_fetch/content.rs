@@ -1,0 +1,82 @@
+//! The content of an answer as it came: read to a bound, however long it goes on, and described where it is no text.
+
+use haft_contract::{NetResponse, ToolError};
+
+use super::{DESCRIBED_BYTES_MAX, FETCH_BYTES_MAX};
+
+/// Families of content that nobody reads as text.
+const DESCRIBED: &[&str] = &["audio/", "font/", "image/", "video/"];
+/// Longest `content-type` that is repeated, in bytes.
+const KIND_BYTES_MAX: usize = 200;
+
+/// What came.
+pub(super) struct Content {
+    /// The `content-type`, as the server says it.
+    pub(super) kind: Option<String>,
+    pub(super) bytes: Vec<u8>,
+    /// Whether there is more than was read.
+    pub(super) is_cut: bool,
+    /// How much there is, where the server says so and nothing was compressed.
+    declared_bytes: Option<u64>,
+}
+
+impl Content {
+    /// Reads an answer until it ends or is more than is wanted of it.
+    pub(super) async fn read(mut response: NetResponse) -> Result<Self, ToolError> {
+        let kind = response.header("content-type").map(|kind| {
+            kind.get(..kind.floor_char_boundary(KIND_BYTES_MAX)).unwrap_or(kind).to_owned()
+        });
+        let declared_bytes = response.header("content-length").and_then(|text| text.parse().ok());
+        let bytes_max = match kind.as_deref() {
+            Some(kind) if is_described(kind) => DESCRIBED_BYTES_MAX,
+            Some(_) | None => FETCH_BYTES_MAX,
+        };
+        let mut bytes = Vec::new();
+        let mut is_cut = false;
+        while let Some(chunk) = response.body.chunk().await? {
+            let room = bytes_max - bytes.len();
+            bytes.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+            if chunk.len() > room {
+                is_cut = true;
+                break;
+            }
+        }
+        Ok(Self { kind, bytes, is_cut, declared_bytes })
+    }
+
+    /// Returns what a reader should know of how it was read.
+    pub(super) fn notes(&self) -> Vec<String> {
+        if self.bytes.is_empty() {
+            return vec!["there is no content".to_owned()];
+        }
+        let is_text_cut = self.is_cut && !self.kind.as_deref().is_some_and(is_described);
+        let cut = is_text_cut.then(|| format!("only the first {FETCH_BYTES_MAX} bytes were read"));
+        cut.into_iter().collect()
+    }
+
+    /// Returns how much there is, in words.
+    fn size(&self) -> String {
+        match (self.is_cut, self.declared_bytes) {
+            (false, _) => format!("{} bytes", self.bytes.len()),
+            (true, Some(bytes)) => format!("{bytes} bytes, as the server says"),
+            (true, None) => format!("more than {} bytes", self.bytes.len()),
+        }
+    }
+}
+
+/// Says what a content is that has no text.
+pub(super) fn described(content: &Content, note: Option<&str>) -> String {
+    if content.bytes.is_empty() {
+        return String::new();
+    }
+    let kind = content.kind.as_deref().unwrap_or("content of unknown type");
+    let note = note.map(|note| format!(", {note}")).unwrap_or_default();
+    format!("[{kind}, {}{note}: not text, so it is not shown]", content.size())
+}
+
+fn is_described(kind: &str) -> bool {
+    let kind = kind.trim_start().to_ascii_lowercase();
+    // A drawing that is written as text.
+    let is_text = kind.starts_with("image/svg");
+    !is_text && DESCRIBED.iter().any(|family| kind.starts_with(family))
+}

@@ -1,0 +1,36 @@
+//! The Tavily API: `search`, asked with JSON and a bearer key. Neither its answers nor the pages' content are asked for.
+
+use haft_contract::{Method, NetRequest, ToolError};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::SearchResult;
+use super::provider::{SearchKey, endpoint, listed};
+
+pub(super) const PLACE: &str = "https://api.tavily.com/";
+
+pub(super) fn request(
+    base: &Url,
+    query: &str,
+    results_max: u32,
+    key: Option<&SearchKey>,
+) -> Result<NetRequest, ToolError> {
+    let body = json!({"query": query, "max_results": results_max, "search_depth": "basic"});
+    let mut headers = vec![
+        ("accept".to_owned(), "application/json".to_owned()),
+        ("content-type".to_owned(), "application/json".to_owned()),
+    ];
+    if let Some(key) = key {
+        headers.push(("authorization".to_owned(), format!("Bearer {}", key.text())));
+    }
+    Ok(NetRequest {
+        method: Method::Post,
+        url: endpoint(base, "search")?.into(),
+        headers,
+        body: Some(body.to_string().into_bytes()),
+    })
+}
+
+pub(super) fn results(answer: &Value) -> Option<Vec<SearchResult>> {
+    listed(answer.get("results")?, "content")
+}

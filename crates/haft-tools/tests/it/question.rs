@@ -1,0 +1,45 @@
+//! `question`, where nobody is there. How people are asked is tested with the front ends that ask them.
+
+use expect_test::expect;
+use haft_contract::limits::{QUESTION_CHARS_MAX, QUESTION_OPTIONS_MAX, QUESTIONS_MAX};
+use serde_json::{Value, json};
+
+use crate::workspace::Workspace;
+
+fn questions(count: usize) -> Value {
+    json!({"questions": vec![json!({"question": "Which?"}); count]})
+}
+
+#[tokio::test]
+async fn without_a_person_it_says_so_in_fixed_words() {
+    let workspace = Workspace::new().await;
+    expect!["HEADLESS: No one is here to answer. Do not ask; go on with your best assumption and say which one you made."].assert_eq(&workspace.text("question", questions(1)).await);
+}
+
+#[tokio::test]
+async fn questions_are_bounded_in_number_and_length() {
+    let workspace = Workspace::new().await;
+    let most = [
+        questions(QUESTIONS_MAX),
+        json!({"questions": [{"question": "x".repeat(QUESTION_CHARS_MAX)}]}),
+        json!({"questions": [{"question": "x", "options": options(QUESTION_OPTIONS_MAX)}]}),
+    ];
+    for input in most {
+        let answer = workspace.text("question", input).await;
+        assert!(answer.starts_with("HEADLESS"), "{answer}");
+    }
+    let more = [
+        questions(0),
+        questions(QUESTIONS_MAX + 1),
+        json!({"questions": [{"question": "x".repeat(QUESTION_CHARS_MAX + 1)}]}),
+        json!({"questions": [{"question": "x", "options": options(QUESTION_OPTIONS_MAX + 1)}]}),
+    ];
+    for input in more {
+        let answer = workspace.text("question", input).await;
+        assert!(answer.starts_with("INVALID_INPUT"), "{answer}");
+    }
+}
+
+fn options(count: usize) -> Value {
+    (0..count).map(|place| json!({"label": place.to_string()})).collect()
+}
