@@ -1,0 +1,315 @@
+//! What servers answer, in words for a model: one line for each place, with the text of the line where the call may read it.
+//! Whatever a server says is taken for a claim: places that are not there, texts without end and shapes that nobody
+//! expects do no harm.
+
+use std::collections::HashMap;
+
+use haft_contract::Cx;
+use serde_json::Value;
+
+use crate::document::{load, path_of};
+use crate::limits::{
+    HOVER_CHARS_MAX, LINE_CHARS_MAX, QUOTED_FILES_MAX, RESULTS_MAX, SAID_CHARS_MAX,
+    SYMBOL_DEPTH_MAX,
+};
+use crate::position::{Encoding, line_of};
+use crate::text::{clean, cut, one_line};
+use crate::wire::text_of;
+
+/// What symbols are, by the numbers of the protocol, from 1.
+const SYMBOL_KINDS: &[&str] = &[
+    "file",
+    "module",
+    "namespace",
+    "package",
+    "class",
+    "method",
+    "property",
+    "field",
+    "constructor",
+    "enum",
+    "interface",
+    "function",
+    "variable",
+    "constant",
+    "string",
+    "number",
+    "boolean",
+    "array",
+    "object",
+    "key",
+    "null",
+    "enum member",
+    "struct",
+    "event",
+    "operator",
+    "type parameter",
+];
+/// How much diagnostics matter, by the numbers of the protocol, from 1.
+const SEVERITIES: &[&str] = &["error", "warning", "information", "hint"];
+
+/// Lines of an answer, and how many more there would be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) lines: Vec<String>,
+    pub(crate) more: usize,
+}
+
+/// A place as a server names it, and what is said of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    uri: String,
+    /// From 0.
+    line: usize,
+    /// In units of the server, from 0.
+    units: usize,
+    /// Nothing where the text of the line is to be shown.
+    said: Option<String>,
+}
+
+/// Reads what servers answer, for one call.
+pub(crate) struct Reader<'a> {
+    pub(crate) cx: &'a Cx,
+    pub(crate) encoding: Encoding,
+    /// The files that were read, as they are shown and what is in them.
+    pub(crate) files: HashMap<String, Option<(String, String)>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns a reader that has read nothing yet.
+    pub(crate) fn new(cx: &'a Cx, encoding: Encoding) -> Self {
+        Self { cx, encoding, files: HashMap::new() }
+    }
+
+    /// Returns the places that an answer names: one, or several, in either of two forms.
+    pub(crate) fn places(&mut self, answer: &Value) -> Listed {
+        let mut places: Vec<Place> = match answer {
+            Value::Array(items) => items.iter().filter_map(place_of).collect(),
+            other => place_of(other).into_iter().collect(),
+        };
+        places.sort();
+        places.dedup();
+        self.listed(&places)
+    }
+
+    /// Returns what is wrong with a file.
+    pub(crate) fn diagnostics(&mut self, uri: &str, items: &[Value]) -> Listed {
+        let mut places: Vec<Place> =
+            items.iter().filter_map(|item| diagnostic(uri, item)).collect();
+        places.sort();
+        self.listed(&places)
+    }
+
+    /// Returns the symbols of a file, or of a project: nested with ranges, or flat with places.
+    pub(crate) fn symbols(&mut self, uri: Option<&str>, answer: &Value) -> Listed {
+        let mut places = Vec::new();
+        for item in answer.as_array().into_iter().flatten() {
+            symbol(uri, item, 0, &mut places);
+        }
+        self.listed(&places)
+    }
+
+    fn listed(&mut self, places: &[Place]) -> Listed {
+        let lines = places.iter().take(RESULTS_MAX).map(|place| self.line(place)).collect();
+        Listed { lines, more: places.len().saturating_sub(RESULTS_MAX) }
+    }
+
+    fn line(&mut self, place: &Place) -> String {
+        let number = place.line.saturating_add(1);
+        let encoding = self.encoding;
+        let Some((display, text)) = self.file(&place.uri) else {
+            // What the call may not read is named, so that a reader knows that it is elsewhere.
+            let path = path_of(&place.uri).map(|path| path.to_string_lossy().into_owned());
+            let name = one_line(&path.unwrap_or_else(|| place.uri.clone()), LINE_CHARS_MAX);
+            let column = place.units.saturating_add(1);
+            let said = place.said.as_deref().unwrap_or("(not in the workspace)");
+            return format!("{name}:{number}:{column}: {said}");
+        };
+        let line = line_of(text, place.line);
+        let column = encoding.column_after(line.unwrap_or_default(), place.units);
+        let said = match (&place.said, line) {
+            (Some(said), _) => said.clone(),
+            (None, Some(line)) => one_line(line, LINE_CHARS_MAX),
+            (None, None) => "(there is no such line)".to_owned(),
+        };
+        format!("{display}:{number}:{column}: {said}")
+    }
+
+    /// Returns a file as it is shown and what is in it, if the call may read it; of one too many, only how it is shown.
+    fn file(&mut self, uri: &str) -> Option<&(String, String)> {
+        if !self.files.contains_key(uri) {
+            let read = || {
+                let path = path_of(uri)?;
+                let document = load(self.cx, path.to_str()?).ok()?;
+                Some((document.display, document.text))
+            };
+            let file =
+                if self.files.len() < QUOTED_FILES_MAX { read() } else { place_in(self.cx, uri) };
+            self.files.insert(uri.to_owned(), file);
+        }
+        self.files.get(uri)?.as_ref()
+    }
+}
+
+/// Returns how a file is shown, without what is in it.
+fn place_in(cx: &Cx, uri: &str) -> Option<(String, String)> {
+    let (place, _) = cx.fs().resolve(path_of(uri)?.to_str()?).ok()?;
+    Some((place.display().to_owned(), String::new()))
+}
+
+/// Returns what a server says of a name, without markup that is only there to be drawn.
+pub(crate) fn hover(answer: &Value) -> Option<String> {
+    let contents = answer.get("contents")?;
+    let parts: Vec<&str> = match contents {
+        Value::Array(items) => items.iter().filter_map(said).collect(),
+        other => said(other).into_iter().collect(),
+    };
+    let text = clean(parts.join("\n\n").trim());
+    (!text.is_empty()).then(|| cut(&text, HOVER_CHARS_MAX))
+}
+
+fn said(part: &Value) -> Option<&str> {
+    part.as_str().or_else(|| text_of(part, "value"))
+}
+
+fn place_of(item: &Value) -> Option<Place> {
+    let uri = text_of(item, "uri").or_else(|| text_of(item, "targetUri"))?;
+    let range =
+        ["targetSelectionRange", "targetRange", "range"].iter().find_map(|name| item.get(name));
+    let (line, units) = start_of(range);
+    Some(Place { uri: uri.to_owned(), line, units, said: None })
+}
+
+/// Returns where a range starts; what is none starts at the beginning.
+fn start_of(range: Option<&Value>) -> (usize, usize) {
+    let start = range.and_then(|range| range.get("start"));
+    let number = |name: &str| {
+        let number = start.and_then(|start| start.get(name)).and_then(Value::as_u64);
+        number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
+    };
+    (number("line"), number("character"))
+}
+
+fn diagnostic(uri: &str, item: &Value) -> Option<Place> {
+    let message = one_line(text_of(item, "message")?, SAID_CHARS_MAX);
+    let (line, units) = start_of(item.get("range"));
+    let severity = named(SEVERITIES, item.get("severity")).unwrap_or("error");
+    let code = item.get("code").and_then(|code| {
+        let code = code.as_str().map_or_else(|| code.to_string(), str::to_owned);
+        (code != "null").then(|| format!("[{}]", one_line(&code, LINE_CHARS_MAX)))
+    });
+    let source = text_of(item, "source").map(|source| format!(" ({})", one_line(source, 64)));
+    let said =
+        format!("{severity}{}: {message}{}", code.unwrap_or_default(), source.unwrap_or_default());
+    Some(Place { uri: uri.to_owned(), line, units, said: Some(said) })
+}
+
+fn symbol(uri: Option<&str>, item: &Value, depth: usize, places: &mut Vec<Place>) {
+    let (Some(name), true) = (text_of(item, "name"), depth <= SYMBOL_DEPTH_MAX) else { return };
+    let location = item.get("location");
+    let own = location.and_then(|location| text_of(location, "uri"));
+    let Some(uri) = own.or(uri) else { return };
+    let range = item.get("selectionRange").or_else(|| item.get("range"));
+    let range = range.or_else(|| location.and_then(|location| location.get("range")));
+    let (line, units) = start_of(range);
+    let kind = named(SYMBOL_KINDS, item.get("kind")).unwrap_or("symbol");
+    let container = text_of(item, "containerName").filter(|name| !name.is_empty());
+    let container = container.map(|name| format!(" (in {})", one_line(name, LINE_CHARS_MAX)));
+    let said = format!(
+        "{}{kind} {}{}",
+        "  ".repeat(depth),
+        one_line(name, LINE_CHARS_MAX),
+        container.unwrap_or_default()
+    );
+    places.push(Place { uri: uri.to_owned(), line, units, said: Some(said) });
+    for child in item.get("children").and_then(Value::as_array).into_iter().flatten() {
+        symbol(Some(uri), child, depth + 1, places);
+    }
+}
+
+/// Returns the name of a number, counted from 1.
+fn named(names: &[&'static str], number: Option<&Value>) -> Option<&'static str> {
+    let number = usize::try_from(number?.as_u64()?).ok()?;
+    names.get(number.checked_sub(1)?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn range(line: u64, character: u64) -> Value {
+        json!({ "start": { "line": line, "character": character }, "end": { "line": line, "character": 99 } })
+    }
+
+    #[test]
+    fn places_have_several_forms() {
+        let check = |item: Value, expect: Option<(&str, usize, usize)>| {
+            let place = place_of(&item);
+            let found = place.as_ref().map(|place| (place.uri.as_str(), place.line, place.units));
+            assert_eq!(found, expect, "{item}");
+        };
+        check(json!({ "uri": "file:///a", "range": range(1, 2) }), Some(("file:///a", 1, 2)));
+        let link = json!({
+            "targetUri": "file:///b", "targetRange": range(3, 0), "targetSelectionRange": range(4, 5),
+        });
+        check(link, Some(("file:///b", 4, 5)));
+        check(json!({ "uri": "file:///a" }), Some(("file:///a", 0, 0)));
+        check(
+            json!({ "uri": "file:///a", "range": { "start": { "line": -1 } } }),
+            Some(("file:///a", 0, 0)),
+        );
+        check(json!(null), None);
+        check(json!({ "range": range(0, 0) }), None);
+    }
+
+    #[test]
+    fn what_is_said_of_a_name_has_three_forms() {
+        let check = |contents: Value, expect: Option<&str>| {
+            assert_eq!(hover(&json!({ "contents": contents })).as_deref(), expect);
+        };
+        check(json!({ "kind": "markdown", "value": "a\u{1b}b" }), Some("ab"));
+        check(json!("a"), Some("a"));
+        check(json!(["a", { "language": "x", "value": "b" }]), Some("a\n\nb"));
+        check(json!([]), None);
+        check(json!(" "), None);
+        assert_eq!(hover(&Value::Null), None);
+        let long = hover(&json!({ "contents": "x".repeat(HOVER_CHARS_MAX + 1) })).unwrap();
+        assert_eq!(long.chars().count(), HOVER_CHARS_MAX + 1, "the last one says that it was cut");
+    }
+
+    #[test]
+    fn diagnostics_say_all_in_one_line() {
+        let check = |item: Value, expect: Option<&str>| {
+            assert_eq!(diagnostic("u", &item).and_then(|place| place.said).as_deref(), expect);
+        };
+        let whole = json!({
+            "range": range(1, 1), "severity": 2, "code": "E1", "source": "rustc", "message": "a\nb",
+        });
+        check(whole, Some("warning[E1]: a b (rustc)"));
+        check(json!({ "message": "m", "code": 7 }), Some("error[7]: m"));
+        check(json!({ "message": "m", "severity": 9, "code": null }), Some("error: m"));
+        check(json!({}), None);
+    }
+
+    #[test]
+    fn symbols_nest_only_so_deep() {
+        let mut item = json!({ "name": "leaf", "kind": 12, "selectionRange": range(0, 0) });
+        for _ in 0..SYMBOL_DEPTH_MAX + 5 {
+            item = json!({ "name": "n", "kind": 99, "range": range(2, 0), "children": [item] });
+        }
+        let mut places = Vec::new();
+        symbol(Some("u"), &item, 0, &mut places);
+        assert_eq!(places.len(), SYMBOL_DEPTH_MAX + 1);
+        let flat = json!({
+            "name": "f", "kind": 12, "containerName": "m",
+            "location": { "uri": "file:///a", "range": range(5, 6) },
+        });
+        let mut places = Vec::new();
+        symbol(None, &flat, 0, &mut places);
+        let place = places.pop().unwrap();
+        assert_eq!((place.line, place.units), (5, 6));
+        assert_eq!(place.said.as_deref(), Some("function f (in m)"));
+    }
+}
