@@ -1,5 +1,5 @@
-//! The floor of the benchmark: the least that a server on the same SDK can do. It has the transport of `haft mcp`, the
-//! same kind of async runtime, and two tools, `read` and `write`, that pass their arguments on to the standard library.
+//! The floor of the benchmark: the least that a server on the same SDK can do. It has the transport of `haft mcp`, or
+//! that of `haft serve` without its listener, the same kind of async runtime, and two tools, `read` and `write`, that pass their arguments on to the standard library.
 //! It deliberately has no rules, no journal, no root, no limits and no messages worth reading: what `haft mcp` takes
 //! longer than this is what those cost.
 
@@ -8,20 +8,34 @@
 #[path = "../src/stdio.rs"]
 mod stdio;
 
+use std::convert::Infallible;
 use std::error::Error;
+use std::sync::Arc;
 
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
     ToolAnnotations,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
 
 /// Takes the transport that the SDK offers by itself, not the faster one of `haft mcp`.
 const SDK_STDIO: &str = "--sdk-stdio";
 
+/// Listens for HTTP on a free port, and prints the address.
+const HTTP: &str = "--http";
+
+#[derive(Clone)]
 struct Floor {
     tools: Vec<Tool>,
 }
@@ -74,6 +88,9 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     let floor = Floor {
         tools: vec![tool("read", &["path"], true), tool("write", &["path", "content"], false)],
     };
+    if std::env::args().any(|arg| arg == HTTP) {
+        return listen(floor).await;
+    }
     if std::env::args().any(|arg| arg == SDK_STDIO) {
         floor.serve(rmcp::transport::stdio()).await?.waiting().await?;
         return Ok(());
@@ -82,6 +99,24 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     floor.serve((input, output)).await?.waiting().await?;
     drop(flags);
     Ok(())
+}
+
+async fn listen(floor: Floor) -> Result<(), Box<dyn Error>> {
+    let config = StreamableHttpServerConfig::default().with_json_response(true);
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(floor.clone()), sessions, config);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}/mcp", listener.local_addr()?);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let service = service.clone();
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let service = service.clone();
+            async move { Ok::<_, Infallible>(service.handle(request).await) }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+    }
 }
 
 fn tool(name: &'static str, properties: &[&str], is_read_only: bool) -> Tool {

@@ -1,10 +1,11 @@
 //! An envelope as the result of an MCP call. Text tools answer with text alone: several clients show a model the
 //! structured content instead of the text. A tool that promises a schema gives both, equal.
 
-use haft_contract::{Contract, Envelope, ErrorCode, Metadata};
+use haft_contract::{Content, Contract, Envelope, ErrorCode, Metadata};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
 use serde_json::{Value, json};
 
+use crate::content::block;
 use crate::tool::output_schema;
 
 /// Returns the result of a call of the tool `contract`. `link` leads to all of an output that was cut.
@@ -21,8 +22,12 @@ pub(crate) fn call_result(
             CallToolResult::error(texts.map(ContentBlock::text).collect())
         }
         Envelope::Output { data, metadata } if promised => structured(data, metadata, envelope),
-        Envelope::Output { .. } => {
-            CallToolResult::success(vec![ContentBlock::text(envelope.text())])
+        Envelope::Output { data, metadata } => {
+            let parts = metadata.content.then(|| Content::of_data(data)).flatten();
+            CallToolResult::success(match parts {
+                Some(parts) => parts.into_iter().map(block).collect(),
+                None => vec![ContentBlock::text(envelope.text())],
+            })
         }
     };
     result.content.extend(link.map(ContentBlock::resource_link));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{CALLS_IN_FLIGHT_MAX, CALLS_WAITING_MAX};
@@ -33,7 +33,10 @@ impl Calls {
 
     /// Waits for a turn.
     pub(crate) async fn turn(&self, cancellation: &CancellationToken) -> Result<Turn, ErrorData> {
-        let admitted = Arc::clone(&self.admitted).try_acquire_owned().map_err(|_| busy())?;
+        let admitted = Arc::clone(&self.admitted).try_acquire_owned().map_err(|err| match err {
+            TryAcquireError::NoPermits => busy(),
+            TryAcquireError::Closed => ended(),
+        })?;
         let running = tokio::select! {
             running = Arc::clone(&self.running).acquire_owned() => running.map_err(|_| busy())?,
             () = cancellation.cancelled() => return Err(cancelled()),
@@ -41,10 +44,16 @@ impl Calls {
         Ok(Turn { _running: running, _admitted: admitted })
     }
 
+    /// Returns whether a request is worked on or waits.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.admitted.available_permits() < usize::try_from(ADMITTED_MAX).unwrap_or(usize::MAX)
+    }
+
     /// Waits until no request is left. Those that come from then on are turned away.
     pub(crate) async fn all_ended(&self) {
         if let Ok(all) = self.admitted.acquire_many(ADMITTED_MAX).await {
             all.forget();
+            self.admitted.close();
         }
     }
 }
@@ -59,6 +68,14 @@ fn busy() -> ErrorData {
          answers before sending more"
     );
     ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None)
+}
+
+fn ended() -> ErrorData {
+    ErrorData::new(
+        ErrorCode::INTERNAL_ERROR,
+        "the connection is at its end: nothing was executed",
+        None,
+    )
 }
 
 /// A client that cancelled gets no answer; one whose connection ends may get this.
@@ -104,8 +121,15 @@ mod tests {
         let turn = calls.turn(&CancellationToken::new()).await.unwrap();
         let mut ended = Box::pin(calls.all_ended());
         assert!(is_pending(ended.as_mut()).await);
+        assert!(calls.is_busy());
         drop(turn);
         assert!(!is_pending(ended.as_mut()).await);
+        assert!(!is_pending(Box::pin(calls.all_ended()).as_mut()).await);
+        let refused = calls.turn(&CancellationToken::new()).await.err();
+        assert_eq!(
+            refused.map(|err| err.message.into_owned()).as_deref(),
+            Some("the connection is at its end: nothing was executed")
+        );
     }
 
     async fn is_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {

@@ -17,12 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::Calls;
+use crate::conversation::Conversation;
 use crate::handler::Handler;
-use crate::limits::{FLUSH_MS_MAX, GRACE_MS, MESSAGE_BYTES_MAX, SETTLE_MS_MAX};
-use crate::seal::{STATE_KEY_BYTES, Seal};
+use crate::limits::{FLUSH_MS_MAX, GRACE_MS, MESSAGE_BYTES_MAX};
+use crate::offerings::Offerings;
+use crate::seal::STATE_KEY_BYTES;
 use crate::stdio;
-use crate::suspended::Suspended;
 
 /// What an MCP client is connected to.
 pub struct Server {
@@ -42,6 +42,8 @@ pub struct Server {
     pub explain: Explain,
     /// Signs what a client carries from a question to its answer: random, and of this server alone.
     pub state_key: [u8; STATE_KEY_BYTES],
+    /// What is offered beside tools.
+    pub offerings: Option<Arc<dyn Offerings>>,
 }
 
 /// Says in words why haft cannot tell what became of a call, and what to do about it.
@@ -64,7 +66,7 @@ pub enum ServeError {
 
 /// Serves a client on standard input and output.
 ///
-/// Returns when the input ends or `shutdown` is cancelled, at the latest after [`GRACE_MS`], [`SETTLE_MS_MAX`] and
+/// Returns when the input ends or `shutdown` is cancelled, at the latest after [`GRACE_MS`], [`SETTLE_MS_MAX`](crate::limits::SETTLE_MS_MAX) and
 /// [`FLUSH_MS_MAX`]. By then calls have ended and their processes are gone, unless one of them did not stop when told
 /// to. A thread may still wait in a read of standard input, so the caller ends the process without waiting for it.
 pub async fn serve_stdio(server: Server, shutdown: CancellationToken) -> Result<(), ServeError> {
@@ -85,19 +87,16 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let calls = Calls::new();
-    // Of all requests: each has a token beneath this one.
-    let stop = CancellationToken::new();
+    let conversation = Conversation::new(server);
     let ended = shutdown.child_token();
     let transport = Lines {
         inner: AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX),
         is_open: false,
         ended: ended.clone(),
     };
-    let seal = Seal::new(server.state_key);
-    let suspended = Arc::new(Suspended::new(seal, Arc::clone(&server.clock)));
-    let handler = Handler::new(server, calls.clone(), Arc::clone(&suspended));
-    let mut service = pin!(converse(handler, transport, stop.clone()));
+    // Of all requests: each has a token beneath that of the conversation.
+    let handler = Arc::clone(&conversation.handler);
+    let mut service = pin!(converse(handler, transport, conversation.stop.clone()));
     let grace_over = async {
         ended.cancelled().await;
         tokio::time::sleep(Duration::from_millis(GRACE_MS)).await;
@@ -105,16 +104,9 @@ where
     let served = tokio::select! {
         served = &mut service => Some(served),
         () = grace_over => None,
-        never = suspended.expire() => match never {},
+        never = conversation.expire() => match never {},
     };
-    stop.cancel();
-    suspended.close();
-    let all_ended = async {
-        calls.all_ended().await;
-        suspended.all_ended().await;
-    };
-    // A call that does not stop is left behind: its intent stays open in the journal, which is the truth.
-    let _ = timeout(Duration::from_millis(SETTLE_MS_MAX), all_ended).await;
+    conversation.end().await;
     match served {
         Some(served) => served,
         // A client that does not read its last answers is not waited for.
@@ -124,7 +116,7 @@ where
 
 /// Ends when the SDK has answered everything, which a client that does not read can put off for ever.
 async fn converse<T: Transport<RoleServer> + 'static>(
-    handler: Handler,
+    handler: Arc<Handler>,
     transport: T,
     stop: CancellationToken,
 ) -> Result<(), ServeError>

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use haft::Ask;
 use rmcp::model::{
     CancelledNotificationParam, ClientResult, ElicitRequest, RequestId, ServerRequest,
 };
@@ -12,8 +11,9 @@ use rmcp::{Peer, RoleServer};
 use tokio::time::timeout;
 
 use crate::asking::Asked;
+use crate::counterpart;
 use crate::limits::{FLUSH_MS_MAX, QUESTION_MS_MAX};
-use crate::question::{Heard, Titles, form, heard, rejected};
+use crate::question::Titles;
 
 /// Puts the question to the client and hands over what it says. Returns what there is to say about the answer.
 pub(crate) async fn elicit(
@@ -21,7 +21,11 @@ pub(crate) async fn elicit(
     mut asked: Asked,
     titles: Titles,
 ) -> Option<String> {
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(&asked.ask, titles)));
+    let Some(form) = asked.form(titles) else {
+        pass_on(peer, asked).await;
+        return None;
+    };
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
     let options = PeerRequestOptions::with_timeout(Duration::from_millis(QUESTION_MS_MAX));
     let sent = tokio::select! {
         biased;
@@ -39,9 +43,19 @@ pub(crate) async fn elicit(
             }
         }
     };
-    let Heard { answer, note } = understood(response, &asked.ask);
-    asked.answer(answer);
-    note
+    settle(asked, response)
+}
+
+/// Passes on what a tool asks of the client itself.
+async fn pass_on(peer: &Peer<RoleServer>, mut asked: Asked) {
+    let Asked::Requests(pending) = &asked else { return };
+    let requests = pending.about.clone();
+    let answers = tokio::select! {
+        biased;
+        () = asked.withdrawn() => return,
+        answers = counterpart::ask(peer, &requests) => answers,
+    };
+    asked.answer_requests(answers);
 }
 
 /// Tells the client that its answer is not wanted any more.
@@ -53,16 +67,17 @@ async fn withdraw(peer: &Peer<RoleServer>, question: RequestId) -> Option<String
     None
 }
 
-fn understood(response: Result<ClientResult, ServiceError>, ask: &Ask) -> Heard {
+/// Hands over what the client said, or that it said nothing.
+fn settle(asked: Asked, response: Result<ClientResult, ServiceError>) -> Option<String> {
     match response {
-        Ok(ClientResult::ElicitResult(result)) => heard(&result, ask),
-        Ok(_) => rejected("answered the question in a form that no answer has"),
+        Ok(ClientResult::ElicitResult(result)) => asked.hear(&result),
+        Ok(_) => asked.fail("answered the question in a form that no answer has"),
         Err(ServiceError::Timeout { .. }) => {
-            rejected(&format!("did not answer the question within {QUESTION_MS_MAX} ms"))
+            asked.fail(&format!("did not answer the question within {QUESTION_MS_MAX} ms"))
         }
         Err(ServiceError::McpError(err)) => {
-            rejected(&format!("answered the question with an error: {}", err.message))
+            asked.fail(&format!("answered the question with an error: {}", err.message))
         }
-        Err(err) => rejected(&format!("could not be asked: {err}")),
+        Err(err) => asked.fail(&format!("could not be asked: {err}")),
     }
 }

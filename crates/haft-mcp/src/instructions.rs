@@ -1,10 +1,10 @@
 //! What a model is told about the whole server, once. Every word costs each conversation, so it says only what no tool's
 //! description can.
 
-use haft::Runtime;
+use haft::{Runtime, Session};
 
 /// Returns the instructions.
-pub(crate) fn instructions(runtime: &Runtime) -> String {
+pub(crate) fn instructions(runtime: &Runtime, session: &Session) -> String {
     let registry = runtime.registry();
     let mut text = format!(
         "Tools that work in {}. Paths are relative to that directory, or absolute inside it. What \
@@ -25,6 +25,17 @@ pub(crate) fn instructions(runtime: &Runtime) -> String {
             " bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that \
              go when the command ends.",
         );
+    }
+    if registry.contract("skill").is_some() {
+        text.push_str(
+            " Before work that a skill is for, load it: the description of the tool skill lists them.",
+        );
+    }
+    let unlisted = registry.contracts().count().saturating_sub(session.listed().len());
+    if unlisted > 0 {
+        text.push_str(&format!(
+            " {unlisted} further tools are not listed: find those that a task needs with tool_search, which lists them."
+        ));
     }
     text
 }

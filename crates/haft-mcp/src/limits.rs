@@ -9,7 +9,7 @@ pub const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const CALLS_IN_FLIGHT_MAX: u32 = 64;
 /// Calls of one connection that wait for others to end, before more of them are turned away.
 pub const CALLS_WAITING_MAX: u32 = 1_024;
-/// Runs that one connection may name.
+/// Runs that are kept open for one connection, beside its own. The one that was named longest ago makes room.
 pub const RUNS_MAX: usize = 1_024;
 /// Longest name that a driver may give to a call, in characters.
 pub const DRIVER_CALL_ID_CHARS_MAX: usize = 256;
@@ -32,6 +32,24 @@ pub const GRACE_MS: u64 = 40;
 pub const SETTLE_MS_MAX: u64 = 1_000;
 /// How long the last answers may take to be written, in milliseconds.
 pub const FLUSH_MS_MAX: u64 = 20;
+/// Sessions of one HTTP server.
+pub const HTTP_SESSIONS_MAX: usize = 64;
+/// How long a session over HTTP may go without a request, a stream or a running call, in milliseconds.
+pub const HTTP_SESSION_IDLE_MS_MAX: u64 = 1_800_000;
+/// How long a session over HTTP has to have been idle before it makes room for another one, in milliseconds.
+pub const HTTP_SESSION_SPARE_MS: u64 = 60_000;
+/// How often idle sessions are looked for, in milliseconds.
+pub const HTTP_SWEEP_MS: u64 = 15_000;
+/// How often a stream over HTTP says that it lives while there is nothing to say, in milliseconds.
+pub const KEEP_ALIVE_MS: u64 = 15_000;
+/// Lines of a tool's log that wait to be sent, for each call.
+pub const LOG_LINES_MAX: usize = 64;
+/// Values that a completion answers with.
+pub const COMPLETIONS_MAX: usize = 100;
+/// Times that a prompt may ask its client before it is filled in.
+pub const PROMPT_ROUNDS_MAX: usize = 8;
+/// Resources that one connection is told the changes of.
+pub const SUBSCRIPTIONS_MAX: usize = 1_000;
 /// How long a client may keep what does not change while the server runs, in milliseconds. A server that is started
 /// anew may offer other tools.
 pub const CACHE_MS: u64 = 60_000;
@@ -63,8 +81,8 @@ pub const TABLE: &[Limit] = &[
         "RUNS_MAX",
         RUNS_MAX as u64,
         "runs",
-        "what one MCP connection may name in `haft/run`",
-        "the call is refused",
+        "what is kept open of the runs that one MCP connection names in `haft/run`",
+        "the one named longest ago is let go, or the call is refused if all are started over",
     ),
     Limit::new(
         "DRIVER_CALL_ID_CHARS_MAX",
@@ -135,6 +153,69 @@ pub const TABLE: &[Limit] = &[
         "milliseconds",
         "writing the last answers of an MCP connection",
         "they are not sent",
+    ),
+    Limit::new(
+        "HTTP_SESSIONS_MAX",
+        HTTP_SESSIONS_MAX as u64,
+        "sessions",
+        "clients with handshake at one MCP server over HTTP",
+        "the longest idle one ends, else a new one is refused with 503",
+    ),
+    Limit::new(
+        "HTTP_SESSION_IDLE_MS_MAX",
+        HTTP_SESSION_IDLE_MS_MAX,
+        "milliseconds",
+        "an MCP session over HTTP without request, stream or running call",
+        "the session ends",
+    ),
+    Limit::new(
+        "HTTP_SESSION_SPARE_MS",
+        HTTP_SESSION_SPARE_MS,
+        "milliseconds",
+        "idleness of an MCP session over HTTP that makes room for another",
+        "it is not ended for another one before",
+    ),
+    Limit::new(
+        "HTTP_SWEEP_MS",
+        HTTP_SWEEP_MS,
+        "milliseconds",
+        "the time between two looks for idle sessions",
+        "a session ends by so much later",
+    ),
+    Limit::new(
+        "KEEP_ALIVE_MS",
+        KEEP_ALIVE_MS,
+        "milliseconds",
+        "silence on an open stream over HTTP",
+        "a comment is sent",
+    ),
+    Limit::new(
+        "LOG_LINES_MAX",
+        LOG_LINES_MAX as u64,
+        "lines",
+        "what a tool's log has that is not sent yet",
+        "further lines are dropped",
+    ),
+    Limit::new(
+        "COMPLETIONS_MAX",
+        COMPLETIONS_MAX as u64,
+        "values",
+        "the answer to a completion over MCP",
+        "the rest is left out, and said to be",
+    ),
+    Limit::new(
+        "PROMPT_ROUNDS_MAX",
+        PROMPT_ROUNDS_MAX as u64,
+        "rounds",
+        "what a prompt asks its MCP client before it is filled in",
+        "the prompt is refused",
+    ),
+    Limit::new(
+        "SUBSCRIPTIONS_MAX",
+        SUBSCRIPTIONS_MAX as u64,
+        "resources",
+        "what one MCP connection is told the changes of",
+        "the subscription is refused",
     ),
     Limit::new(
         "CACHE_MS",

@@ -2,13 +2,14 @@
 //! it; the call itself is a task of the runtime, and dropping this cancels it.
 
 use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 
 use haft::{Call, Run, RunError};
-use haft_contract::{BoxFuture, Envelope};
+use haft_contract::{BoxFuture, ClientMethod, Envelope};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::asking::Asked;
+use crate::asking::{Asked, Lines};
 use crate::progress::{self, Listener, Reports};
 
 /// A call on its way.
@@ -17,6 +18,7 @@ pub(crate) struct Passing {
     asks: mpsc::Receiver<Asked>,
     reports: Reports,
     cancellation: CancellationToken,
+    missing: Arc<OnceLock<ClientMethod>>,
 }
 
 /// What a call does that others see.
@@ -26,12 +28,15 @@ pub(crate) enum Step {
 }
 
 impl Passing {
-    /// Returns the call about to begin. Its questions come out of `asks`.
-    pub(crate) fn new(run: Run, mut call: Call, asks: mpsc::Receiver<Asked>) -> Self {
+    /// Returns the call about to begin, which asks its client over `lines`.
+    pub(crate) fn new(run: Run, mut call: Call, lines: Lines) -> Self {
+        let Lines { asker, client, asked: asks, missing } = lines;
+        (call.asker, call.client) = (asker, client);
         let cancellation = CancellationToken::new();
         let (sink, reports) = progress::channel();
         (call.cancellation, call.progress) = (cancellation.clone(), sink);
-        Self { call: Box::pin(async move { run.call(call).await }), asks, reports, cancellation }
+        let call = Box::pin(async move { run.call(call).await });
+        Self { call, asks, reports, cancellation, missing }
     }
 
     /// Waits for what comes next, and tells `listener` of progress until then. `given_up` says that the request which
@@ -41,7 +46,7 @@ impl Passing {
         given_up: &CancellationToken,
         listener: Option<&Listener>,
     ) -> Step {
-        let Self { call, asks, reports, cancellation } = self;
+        let Self { call, asks, reports, cancellation, missing: _ } = self;
         let next = async {
             loop {
                 tokio::select! {
@@ -72,6 +77,11 @@ impl Passing {
         cancelling(&self.cancellation, given_up, others).await
     }
 
+    /// Returns what the call asked its client for that the client does not take.
+    pub(crate) fn missing(&self) -> Option<ClientMethod> {
+        self.missing.get().copied()
+    }
+
     /// Tells the call to stop.
     pub(crate) fn cancel(&self) {
         self.cancellation.cancel();
@@ -85,7 +95,7 @@ impl Passing {
 }
 
 /// Waits for `work`, and cancels the call as soon as it is given up.
-async fn cancelling<T>(
+pub(crate) async fn cancelling<T>(
     cancellation: &CancellationToken,
     given_up: &CancellationToken,
     work: impl Future<Output = T>,

@@ -1,32 +1,47 @@
-//! Progress of one call on its way to the client that asked for it. Only the newest report is kept, and the tool never
-//! waits: a client that reads slowly sees fewer reports. Nothing is sent after the answer.
+//! Progress of one call, and what its tool says meanwhile, on their way to the client that asked for them. Only the
+//! newest report and a few lines are kept, and the tool never waits: a client that reads slowly sees fewer of them.
+//! Nothing is sent after the answer.
 
 use std::pin::pin;
 use std::sync::Arc;
 
-use haft_contract::{Progress, ProgressSink};
+use haft_contract::{LogLevel, LogLine, Progress, ProgressSink};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+
+use crate::levels::told;
+use crate::limits::LOG_LINES_MAX;
 
 /// Returns where a call reports, and where its reports come out.
 pub(crate) fn channel() -> (Arc<dyn ProgressSink>, Reports) {
     let (sender, receiver) = watch::channel(None);
-    (Arc::new(Newest(sender)), Reports { receiver, sent: f64::NEG_INFINITY })
+    let (lines, log) = mpsc::channel(LOG_LINES_MAX);
+    let sink = Newest { progress: sender, lines };
+    (Arc::new(sink), Reports { receiver, log, sent: f64::NEG_INFINITY })
 }
 
-struct Newest(watch::Sender<Option<Progress>>);
+struct Newest {
+    progress: watch::Sender<Option<Progress>>,
+    lines: mpsc::Sender<LogLine>,
+}
 
 impl ProgressSink for Newest {
     fn report(&self, progress: Progress) {
-        self.0.send_replace(Some(progress));
+        self.progress.send_replace(Some(progress));
+    }
+
+    fn log(&self, line: LogLine) {
+        // A line that has no place is dropped.
+        let _ = self.lines.try_send(line);
     }
 }
 
 /// The reports of a call.
 pub(crate) struct Reports {
     receiver: watch::Receiver<Option<Progress>>,
+    log: mpsc::Receiver<LogLine>,
     /// How far the newest report was that a client was told of.
     sent: f64,
 }
@@ -34,7 +49,10 @@ pub(crate) struct Reports {
 /// The client that wants to hear of them.
 pub(crate) struct Listener {
     pub(crate) peer: Peer<RoleServer>,
-    pub(crate) token: ProgressToken,
+    /// Set if it wants to hear of progress.
+    pub(crate) token: Option<ProgressToken>,
+    /// Set if it wants to hear what the tool says, from this level on.
+    pub(crate) level: Option<LogLevel>,
     pub(crate) cancellation: CancellationToken,
 }
 
@@ -49,7 +67,16 @@ impl Reports {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut call => return answer,
+                Some(line) = self.log.recv() => {
+                    listener.say(line).await;
+                    continue;
+                }
+                answer = &mut call => {
+                    while let Ok(line) = self.log.try_recv() {
+                        listener.say(line).await;
+                    }
+                    return answer;
+                }
                 Ok(()) = self.receiver.changed() => {}
             }
             let newest = self.receiver.borrow_and_update().clone();
@@ -66,13 +93,27 @@ impl Listener {
     /// Returns when the line is written, so that the answer comes after it. The call goes on meanwhile, in a task of
     /// its own.
     async fn tell(&self, progress: Progress) {
-        let mut line = ProgressNotificationParam::new(self.token.clone(), progress.done)
+        let Some(token) = &self.token else { return };
+        let mut line = ProgressNotificationParam::new(token.clone(), progress.done)
             .with_message(progress.message);
         line.total = progress.total;
         tokio::select! {
             // A client that is gone is noticed by whoever reads from it.
             _ = self.peer.notify_progress(line) => {}
             // After the end of input nobody takes the line.
+            () = self.cancellation.cancelled() => {}
+        }
+    }
+
+    /// Returns when the line is written, as with progress.
+    async fn say(&self, line: LogLine) {
+        if self.level.is_none_or(|level| line.level < level) {
+            return;
+        }
+        #[expect(deprecated, reason = "older clients are told so, and newer ones that ask for it")]
+        let sent = self.peer.notify_logging_message(told(line));
+        tokio::select! {
+            _ = sent => {}
             () = self.cancellation.cancelled() => {}
         }
     }

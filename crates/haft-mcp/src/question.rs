@@ -176,7 +176,8 @@ fn shown(line: &str) -> String {
     format!("{} … and {rest} more characters", escaped.split_at(end).0)
 }
 
-fn escaped(text: &str) -> String {
+/// Returns a text on one line in which every letter that does not plainly show itself is spelled out.
+pub(crate) fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut safe, letter| {
         if is_plain(letter) {
             safe.push(letter);

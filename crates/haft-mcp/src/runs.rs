@@ -10,13 +10,26 @@ use rmcp::ErrorData;
 use crate::connection::Explain;
 use crate::limits::RUNS_MAX;
 
-/// The runs of a connection. None is closed before the connection: what a run has counted is loaded once.
+/// The runs of a connection. What a run has counted is kept while it is here, or a call of it is on its way; of one that is
+/// named again later, it is read from the journal.
 pub(crate) struct Runs {
     session: Session,
     own: Run,
     own_resume: Resume,
-    // Written by the first call that names a run, read by every call that names one; the lock is held for a look-up.
-    named: Mutex<HashMap<(RunId, Resume), Run>>,
+    // Written by every call that names a run, for a look-up.
+    named: Mutex<Named>,
+}
+
+#[derive(Default)]
+struct Named {
+    runs: HashMap<(RunId, Resume), Latest>,
+    calls: u64,
+}
+
+/// A run, and which call named it last.
+struct Latest {
+    run: Run,
+    call: u64,
 }
 
 impl Runs {
@@ -34,15 +47,32 @@ impl Runs {
         }
         let key = (id, resume);
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        if named.len() >= RUNS_MAX && !named.contains_key(&key) {
-            let message = format!(
-                "this connection has named {RUNS_MAX} runs, which is the limit: use one of them or \
-                 open another connection"
-            );
-            return Err(ErrorData::invalid_params(message, None));
+        if named.runs.len() >= RUNS_MAX && !named.runs.contains_key(&key) {
+            named.make_room()?;
         }
-        let open = || self.session.resume(key.0.clone(), resume);
-        Ok(named.entry(key.clone()).or_insert_with(open).clone())
+        named.calls += 1;
+        let call = named.calls;
+        let open = || Latest { run: self.session.resume(key.0.clone(), resume), call };
+        let latest = named.runs.entry(key.clone()).or_insert_with(open);
+        latest.call = call;
+        Ok(latest.run.clone())
+    }
+}
+
+impl Named {
+    /// Lets the run go that was named longest ago. One that is started over would begin anew, and stays.
+    fn make_room(&mut self) -> Result<(), ErrorData> {
+        let may_go = self.runs.iter().filter(|((_, resume), _)| *resume == Resume::Continue);
+        let oldest = may_go.min_by_key(|(_, latest)| latest.call).map(|(key, _)| key.clone());
+        let oldest = oldest.ok_or_else(|| {
+            let message = format!(
+                "{RUNS_MAX} runs are started over here, which is the limit: use one of them or open \
+                 another connection"
+            );
+            ErrorData::invalid_params(message, None)
+        })?;
+        self.runs.remove(&oldest);
+        Ok(())
     }
 }
 

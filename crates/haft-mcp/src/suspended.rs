@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use haft::Clock;
 use rmcp::ErrorData;
-use rmcp::model::{ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult};
-use serde_json::Value;
+use rmcp::model::{InputRequests, InputRequiredResult, InputResponses};
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::asking::Asked;
 use crate::limits::{CALLS_SUSPENDED_MAX, QUESTION_MS_MAX};
 use crate::passing::Passing;
-use crate::question::{DECISION, Titles, form, heard, rejected};
 use crate::seal::{Binding, Seal, Ticket};
 
 /// The calls that wait.
@@ -46,6 +44,14 @@ struct Entry {
     asked: Asked,
 }
 
+/// What becomes of a call that waits when its client comes back.
+pub(crate) enum Resumed {
+    /// It waits on, and its client is told the question again.
+    Waits(InputRequiredResult),
+    /// It goes on, with what there is to say about the answer.
+    Goes(Passing, Option<String>),
+}
+
 impl Suspended {
     pub(crate) fn new(seal: Seal, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -64,7 +70,14 @@ impl Suspended {
         asked: Asked,
         binding: &Binding,
     ) -> Result<InputRequiredResult, ErrorData> {
-        let question = questions(&asked);
+        let question = match questions(&asked) {
+            Ok(question) => question,
+            Err(err) => {
+                drop(asked);
+                self.let_end(passing);
+                return Err(err);
+            }
+        };
         let expires_at_ms = self.clock.now_ms().saturating_add(QUESTION_MS_MAX);
         let mut waiting = self.lock();
         if waiting.is_closed {
@@ -104,38 +117,27 @@ impl Suspended {
         Ok(ticket)
     }
 
-    /// Says the question of a call again, to a client that came back without an answer.
-    pub(crate) fn repeat(
-        &self,
-        ticket: Ticket,
-        state: String,
-    ) -> Result<InputRequiredResult, ErrorData> {
-        let waiting = self.lock();
-        let entry = waiting.calls.iter().find(|entry| entry.ticket == ticket);
-        let question = entry.map(|entry| questions(&entry.asked)).ok_or_else(spent)?;
-        Ok(InputRequiredResult::new(Some(question), Some(state)))
-    }
-
-    /// Hands a client's answer to its call, which waits no more. Returns the call, and what there is to say about the
-    /// answer.
+    /// Hands a client's answer to its call, which waits no more. Of all that the client answered, what the call asked
+    /// counts.
     pub(crate) fn resume(
         &self,
         ticket: Ticket,
-        response: Value,
-    ) -> Result<(Passing, Option<String>), ErrorData> {
-        let Entry { passing, asked, .. } = {
-            let mut waiting = self.lock();
-            let place = waiting.calls.iter().position(|entry| entry.ticket == ticket);
-            place.and_then(|place| waiting.calls.remove(place)).ok_or_else(spent)?
-        };
-        let heard = match serde_json::from_value::<ElicitResult>(response) {
-            Ok(result) => heard(&result, &asked.ask),
-            Err(err) => {
-                rejected(&format!("answered the question in a form that no answer has: {err}"))
-            }
-        };
-        asked.answer(heard.answer);
-        Ok((passing, heard.note))
+        state: String,
+        responses: InputResponses,
+    ) -> Result<Resumed, ErrorData> {
+        let mut waiting = self.lock();
+        let place = waiting.calls.iter().position(|entry| entry.ticket == ticket);
+        let place = place.ok_or_else(spent)?;
+        let entry = waiting.calls.remove(place).ok_or_else(spent)?;
+        if !entry.asked.is_answered_by(&responses) {
+            // Somebody came back without an answer, and is asked again.
+            let question = questions(&entry.asked);
+            waiting.calls.insert(place, entry);
+            return Ok(Resumed::Waits(InputRequiredResult::new(Some(question?), Some(state))));
+        }
+        drop(waiting);
+        let Entry { passing, asked, .. } = entry;
+        Ok(Resumed::Goes(passing, asked.settle(responses)))
     }
 
     /// Refuses those whose time is over, for as long as it is polled.
@@ -194,9 +196,9 @@ impl Suspended {
     }
 }
 
-fn questions(asked: &Asked) -> InputRequests {
-    let request = ElicitRequest::new(form(&asked.ask, Titles::OneOf));
-    InputRequests::from([(DECISION.to_owned(), InputRequest::Elicitation(request))])
+fn questions(asked: &Asked) -> Result<InputRequests, ErrorData> {
+    // What a tool asks for was checked when it asked.
+    asked.input_requests().map_err(|what| ErrorData::internal_error(what, None))
 }
 
 fn spent() -> ErrorData {

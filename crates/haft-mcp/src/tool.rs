@@ -14,7 +14,7 @@ pub fn tool_json(contract: &Contract) -> Value {
 pub(crate) fn mcp_tool(contract: &Contract) -> Tool {
     let tool = Tool::new(
         contract.id.wire_name(),
-        contract.description.clone(),
+        contract.listed_description().into_owned(),
         object(&contract.parameters).cloned().unwrap_or_else(empty_schema),
     )
     .with_title(title(contract.id.as_str()))

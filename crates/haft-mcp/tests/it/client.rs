@@ -61,6 +61,7 @@ impl Client {
             place: Place::default(),
             resume: Resume::Continue,
             clock,
+            offerings: None,
             explain: |err| err.to_string(),
             state_key: [7; STATE_KEY_BYTES],
         };
@@ -149,7 +150,7 @@ pub(crate) fn redacted(mut answer: Value) -> Value {
 }
 
 /// The time of tokio's timers, so that a test that moves one moves both.
-struct TimersClock(Instant);
+pub(crate) struct TimersClock(pub(crate) Instant);
 
 impl Clock for TimersClock {
     fn now_ms(&self) -> u64 {
@@ -157,7 +158,7 @@ impl Clock for TimersClock {
     }
 }
 
-fn runtime(
+pub(crate) fn runtime(
     place: &TempDir,
     tools: impl IntoIterator<Item = Tool>,
     rules: Vec<Rule>,
@@ -178,6 +179,7 @@ fn runtime(
         watchdogs: Vec::new(),
         // No tool here runs a command.
         launcher: Launcher::new(PathBuf::from("/nonexistent")),
+        networking: haft::Networking::default(),
         environment: Vec::new(),
         sidecars: place.path().join("sidecars"),
         clock: Arc::new(SystemClock),

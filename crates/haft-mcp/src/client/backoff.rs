@@ -1,0 +1,55 @@
+//! How long a server that failed is left alone. No call waits for it: one that comes too early fails at once.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::limits::SERVER_BACKOFF_SECONDS;
+
+/// The failures in a row, and until when nobody tries again.
+#[derive(Clone, Debug)]
+pub(super) struct Backoff {
+    failures: usize,
+    until: Instant,
+}
+
+impl Backoff {
+    /// Returns the time to leave a server alone after one more failure.
+    pub(super) fn after(failures_before: usize, now: Instant) -> Self {
+        let [.., longest] = SERVER_BACKOFF_SECONDS;
+        let seconds = SERVER_BACKOFF_SECONDS.get(failures_before).copied().unwrap_or(longest);
+        Self { failures: failures_before + 1, until: now + Duration::from_secs(seconds) }
+    }
+
+    /// Returns how often it failed in a row.
+    pub(super) fn failures(&self) -> usize {
+        self.failures
+    }
+
+    /// Returns the time that is left, in whole seconds and more than none; nothing if it is over.
+    pub(super) fn seconds_left(&self, now: Instant) -> Option<u64> {
+        let left = self.until.checked_duration_since(now).filter(|left| !left.is_zero())?;
+        Some(left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_grow_and_stay_at_the_longest() {
+        let now = Instant::now();
+        let mut failures = 0;
+        let mut times = Vec::new();
+        for _ in 0..7 {
+            let backoff = Backoff::after(failures, now);
+            failures = backoff.failures();
+            times.push(backoff.seconds_left(now).unwrap());
+        }
+        assert_eq!(times, [1, 2, 5, 15, 60, 60, 60]);
+        let backoff = Backoff::after(0, now);
+        assert_eq!(backoff.seconds_left(now + Duration::from_millis(1)), Some(1));
+        assert_eq!(backoff.seconds_left(now + Duration::from_secs(1)), None);
+    }
+}

@@ -1,0 +1,157 @@
+//! What a server may ask of haft while it works: which directories it was granted, and nothing else. No model is lent to it,
+//! and nobody is asked in its name, unless whoever embeds haft fills in its forms. What it tells is passed on: steps of a call, and that its tools have changed.
+
+#![expect(
+    deprecated,
+    reason = "the current protocol has no roots and no sampling any more, and servers of the other era ask for both"
+)]
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{Cx, Progress};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorData, FormElicitationCapability,
+    Implementation, ListRootsResult, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    Root, RootsCapabilities,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use tokio::sync::Notify;
+
+use super::forms::{Forms, filled};
+use super::limits::SERVER_PROGRESS_CHARS_MAX;
+use super::text::{clean, cut};
+
+/// Answers and hears one server.
+pub(super) struct Handler {
+    /// The directories that it was granted.
+    pub(super) roots: Vec<PathBuf>,
+    /// Who fills in its forms, if anybody does.
+    pub(super) forms: Option<Arc<dyn Forms>>,
+    pub(super) listeners: Arc<Listeners>,
+    /// Told when the server says that its tools have changed.
+    pub(super) changed: Arc<Notify>,
+}
+
+/// The calls that hear of their steps. A call is added when it is made and taken out when it ends, by whoever makes it; the
+/// handler only looks it up.
+#[derive(Default)]
+pub(super) struct Listeners {
+    calls: Mutex<HashMap<ProgressToken, Cx>>,
+}
+
+/// A call that hears of its steps for as long as this lives.
+pub(super) struct Listening<'a> {
+    listeners: &'a Listeners,
+    token: ProgressToken,
+}
+
+impl Listeners {
+    pub(super) fn listen(&self, token: ProgressToken, cx: Cx) -> Listening<'_> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.insert(token.clone(), cx);
+        Listening { listeners: self, token }
+    }
+
+    fn report(&self, step: ProgressNotificationParam) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cx) = calls.get(&step.progress_token) {
+            let message = step.message.unwrap_or_default();
+            cx.report(Progress {
+                done: step.progress,
+                total: step.total,
+                message: cut(&clean(&message), SERVER_PROGRESS_CHARS_MAX),
+            });
+        }
+    }
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        let mut calls = self.listeners.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.remove(&self.token);
+    }
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = (!self.roots.is_empty()).then(RootsCapabilities::default);
+        let form = || ElicitationCapability::new().with_form(FormElicitationCapability::default());
+        capabilities.elicitation = self.forms.is_some().then(form);
+        let haft = Implementation::new("haft", env!("CARGO_PKG_VERSION")).with_title("haft");
+        ClientConfig::new(capabilities, haft)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let roots = self.roots.iter().map(|path| Root::new(file_uri(path)));
+        Ok(ListRootsResult::new(roots.collect()))
+    }
+
+    async fn create_message(
+        &self,
+        _: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        Err(refused("haft lends its model to no server"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let forms = self.forms.as_deref();
+        let forms = forms.ok_or_else(|| refused("haft asks nobody in the name of a server"))?;
+        let asked = serde_json::to_value(asked).unwrap_or_default();
+        serde_json::from_value(filled(forms, &asked).await)
+            .map_err(|err| ErrorData::internal_error(err.to_string(), None))
+    }
+
+    async fn on_progress(
+        &self,
+        step: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.listeners.report(step);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+}
+
+fn refused(why: &'static str) -> ErrorData {
+    ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, why, None)
+}
+
+/// Returns a path as a URI.
+fn file_uri(path: &std::path::Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_uris() {
+        assert_eq!(file_uri("/srv/a b/ä".as_ref()), "file:///srv/a%20b/%C3%A4");
+    }
+}

@@ -1,0 +1,125 @@
+//! What a server says with a refusal: where to read about who vouches for its users, and what a token has to allow.
+
+use http::HeaderMap;
+use http::header::WWW_AUTHENTICATE;
+
+/// What is kept of one refusal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::client) struct Challenge {
+    /// Where the document about the server is.
+    pub(in crate::client) resource_metadata: Option<String>,
+    /// What a token has to allow.
+    pub(in crate::client) scopes: Vec<String>,
+    /// Whether a token was there and allows too little.
+    pub(in crate::client) is_scope_missing: bool,
+}
+
+/// Returns what a refusal says; nothing if it says nothing about tokens.
+pub(in crate::client) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+    let values = headers.get_all(WWW_AUTHENTICATE).into_iter();
+    values.filter_map(|value| parse(value.to_str().ok()?)).next()
+}
+
+fn parse(value: &str) -> Option<Challenge> {
+    let start = bearer(value)?;
+    let mut challenge = Challenge::default();
+    for (name, value) in Parameters(value.get(start..)?) {
+        match name.to_ascii_lowercase().as_str() {
+            "resource_metadata" => challenge.resource_metadata = Some(value),
+            "scope" => challenge.scopes = value.split_whitespace().map(str::to_owned).collect(),
+            "error" => challenge.is_scope_missing = value == "insufficient_scope",
+            _ => {}
+        }
+    }
+    Some(challenge)
+}
+
+/// Returns where the parameters of the scheme for tokens begin. Other schemes may come before it.
+fn bearer(value: &str) -> Option<usize> {
+    const SCHEME: &str = "bearer";
+    let lower = value.to_ascii_lowercase();
+    let mut is_quoted = false;
+    let mut is_start = true;
+    for (at, char) in lower.char_indices() {
+        let rest = lower.get(at..)?;
+        if is_start && !is_quoted && rest.starts_with(SCHEME) {
+            let after = at + SCHEME.len();
+            if lower.get(after..)?.chars().next().is_none_or(|next| next.is_ascii_whitespace()) {
+                return Some(after);
+            }
+        }
+        is_quoted ^= char == '"';
+        is_start = matches!(char, ',' | ' ' | '\t');
+    }
+    None
+}
+
+/// Reads `name=value` and `name="value"`, one after the other, until something else comes.
+struct Parameters<'a>(&'a str);
+
+impl Iterator for Parameters<'_> {
+    type Item = (String, String);
+
+    fn next(&mut self) -> Option<(String, String)> {
+        let text = self.0.trim_start_matches([',', ' ', '\t']);
+        let (name, rest) = text.split_once('=')?;
+        let name = name.trim();
+        // A space in it is another scheme, whose parameters are of no concern.
+        if name.contains([' ', '\t', ',', '"']) {
+            return None;
+        }
+        let (value, rest) = match rest.trim_start().strip_prefix('"') {
+            Some(quoted) => unquoted(quoted)?,
+            None => {
+                let end = rest.find([',', ' ']).unwrap_or(rest.len());
+                (rest.get(..end)?.trim().to_owned(), rest.get(end..)?)
+            }
+        };
+        self.0 = rest;
+        Some((name.to_owned(), value))
+    }
+}
+
+/// Returns what stands before the closing quote, and what comes after it.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((value, text.get(at + 1..)?)),
+            '\\' => value.push(chars.next()?.1),
+            char => value.push(char),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_read() {
+        let check = |value: &str, expect: Option<(&str, &str, bool)>| {
+            let found = parse(value).map(|challenge| {
+                let metadata = challenge.resource_metadata.unwrap_or_default();
+                (metadata, challenge.scopes.join(" "), challenge.is_scope_missing)
+            });
+            let expect = expect.map(|(metadata, scopes, is_missing)| {
+                (metadata.to_owned(), scopes.to_owned(), is_missing)
+            });
+            assert_eq!(found, expect, "{value}");
+        };
+        check("Bearer", Some(("", "", false)));
+        check("Basic realm=\"x\"", None);
+        check("Basic realm=\"bearer x\"", None);
+        check(
+            "Bearer scope=\"a b\", resource_metadata=\"https://a.example/x?y=1,2\"",
+            Some(("https://a.example/x?y=1,2", "a b", false)),
+        );
+        check("Basic realm=\"x\", bearer error=insufficient_scope,scope=a", Some(("", "a", true)));
+        check("Bearer realm=\"a \\\"quote\\\"\", scope=\"b\"", Some(("", "b", false)));
+        check("Bearer scope=\"never ends", Some(("", "", false)));
+        check("Bearer scope=a, Basic realm=\"x\"", Some(("", "a", false)));
+    }
+}

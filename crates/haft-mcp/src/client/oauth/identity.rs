@@ -1,0 +1,116 @@
+//! What haft is to one that vouches for users: what was agreed on, what is written down at an address, or what it is told
+//! now.
+
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::OAuthOptions;
+use super::discovery::IssuerMetadata;
+use super::token::{ClientIdentity, ClientMethod};
+use crate::client::text::{clean, cut};
+use crate::client::web::{ask, named_by};
+
+/// Longest word about a refusal that is shown, in characters.
+const REASON_CHARS_MAX: usize = 300;
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+/// Returns what haft is there.
+pub(super) async fn identity(
+    client: &reqwest::Client,
+    (server, issuer): (&Url, &IssuerMetadata),
+    options: &OAuthOptions,
+    (redirect_uri, scopes): (&str, &[String]),
+) -> Result<ClientIdentity, String> {
+    if let Some(id) = &options.client_id {
+        let secret = options.client_secret.clone();
+        let method = if secret.is_some() { secret_method(issuer) } else { ClientMethod::None };
+        return Ok(ClientIdentity { id: id.clone(), secret, method });
+    }
+    if let Some(id) = &options.client_metadata_url
+        && issuer.client_id_metadata_document_supported
+    {
+        return Ok(ClientIdentity { id: id.clone(), secret: None, method: ClientMethod::None });
+    }
+    let Some(endpoint) = &issuer.registration_endpoint else {
+        return Err(format!(
+            "{} lets no program introduce itself: agree with whoever runs it on a client id, and write \
+             oauth = {{ client_id = \"…\" }} into the server's table",
+            issuer.issuer
+        ));
+    };
+    let endpoint = named_by(server, endpoint)?;
+    register(client, &endpoint, issuer, (redirect_uri, scopes)).await
+}
+
+async fn register(
+    client: &reqwest::Client,
+    endpoint: &Url,
+    issuer: &IssuerMetadata,
+    (redirect_uri, scopes): (&str, &[String]),
+) -> Result<ClientIdentity, String> {
+    let method = wanted_method(issuer);
+    let mut about = json!({
+        "client_name": "haft",
+        "application_type": "native",
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method.name(),
+    });
+    if !scopes.is_empty()
+        && let Some(about) = about.as_object_mut()
+    {
+        about.insert("scope".to_owned(), scopes.join(" ").into());
+    }
+    let request = client
+        .post(endpoint.clone())
+        .header("content-type", "application/json")
+        .header("accept", "application/json")
+        .body(about.to_string());
+    let name = &issuer.issuer;
+    let (status, body) = ask(request)
+        .await
+        .map_err(|err| format!("{name} does not take haft as a client: {err}"))?;
+    if !matches!(status, 200 | 201) {
+        let said = cut(&clean(&String::from_utf8_lossy(&body)), REASON_CHARS_MAX);
+        return Err(format!("{name} does not take haft as a client: HTTP {status}: {said}"));
+    }
+    let registered: Registered = serde_json::from_slice(&body)
+        .map_err(|_| format!("{name} answered a registration with what is none"))?;
+    let named = registered.token_endpoint_auth_method.as_deref();
+    let method = match (named, &registered.client_secret) {
+        (Some(named), _) => ClientMethod::named(named).ok_or_else(|| {
+            format!("{name} wants haft to show who it is in a way that haft has not")
+        })?,
+        (None, Some(_)) if method == ClientMethod::None => secret_method(issuer),
+        (None, Some(_)) => method,
+        (None, None) => ClientMethod::None,
+    };
+    Ok(ClientIdentity { id: registered.client_id, secret: registered.client_secret, method })
+}
+
+/// Returns how haft would like to show who it is: not at all, because a program on somebody's machine keeps no secret.
+fn wanted_method(issuer: &IssuerMetadata) -> ClientMethod {
+    match &issuer.token_endpoint_auth_methods_supported {
+        Some(methods) if !methods.iter().any(|method| method == "none") => secret_method(issuer),
+        Some(_) | None => ClientMethod::None,
+    }
+}
+
+/// Returns how a secret is shown.
+fn secret_method(issuer: &IssuerMetadata) -> ClientMethod {
+    let methods = issuer.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
+    let takes = |method: ClientMethod| methods.iter().any(|name| name == method.name());
+    if takes(ClientMethod::Post) && !takes(ClientMethod::Basic) {
+        ClientMethod::Post
+    } else {
+        ClientMethod::Basic
+    }
+}

@@ -1,0 +1,86 @@
+//! Where a browser is sent at the end of a login: a port of this machine that listens for one address and nothing else.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use super::Login;
+use crate::client::limits::{REDIRECT_HEAD_BYTES_MAX, REDIRECT_READ_MS_MAX};
+
+/// The path that browsers are sent to.
+const PATH: &str = "/callback";
+
+/// Listens for the end of a login.
+pub struct RedirectListener {
+    listener: TcpListener,
+    port: u16,
+}
+
+impl RedirectListener {
+    /// Listens on a port of this machine, any that is free if it is 0.
+    pub async fn open(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let port = listener.local_addr()?.port();
+        Ok(Self { listener, port })
+    }
+
+    /// Returns where browsers are to be sent.
+    pub fn uri(&self) -> String {
+        format!("http://127.0.0.1:{}{PATH}", self.port)
+    }
+
+    /// Waits until a browser is sent here with an answer to a login, and returns the address. Whatever else comes is told
+    /// that there is nothing.
+    pub async fn answer(&self, login: &Login) -> io::Result<String> {
+        loop {
+            let (mut stream, _) = self.listener.accept().await?;
+            let reading = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), target(&mut stream));
+            let Ok(Ok(target)) = reading.await else { continue };
+            let redirected = format!("http://127.0.0.1:{}{target}", self.port);
+            let is_here = target.starts_with(PATH) && login.is_answer(&redirected);
+            // Whether the browser still hears it is of no matter.
+            let _ = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), say(&mut stream, is_here))
+                .await;
+            if is_here {
+                return Ok(redirected);
+            }
+        }
+    }
+}
+
+/// Returns what a browser asks for.
+async fn target(stream: &mut TcpStream) -> io::Result<String> {
+    let mut head = Vec::new();
+    let mut reading = stream.take(REDIRECT_HEAD_BYTES_MAX);
+    let mut chunk = [0; 1024];
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match reading.read(&mut chunk).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => head.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+        }
+    }
+    let head = String::from_utf8_lossy(&head);
+    let mut words = head.lines().next().unwrap_or_default().split(' ');
+    match (words.next(), words.next()) {
+        (Some("GET"), Some(target)) => Ok(target.to_owned()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+async fn say(stream: &mut TcpStream, is_answer: bool) -> io::Result<()> {
+    let (status, text) = match is_answer {
+        true => ("200 OK", "haft has the answer. You can close this page."),
+        false => ("404 Not Found", "There is nothing here."),
+    };
+    let length = text.len();
+    let answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
+         cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}"
+    );
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await
+}

@@ -1,0 +1,167 @@
+//! What is kept of a login, and the requests that bring tokens: for a code, and for a token that has run out. Tokens are
+//! never part of an error, and nothing here has a form for logs.
+
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+use url::form_urlencoded;
+
+use crate::client::text::{clean, cut};
+use crate::client::web::ask;
+
+/// Longest token, in bytes; also what fits into a header everywhere.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+/// Longest word of others about a refusal that is shown, in characters.
+const REASON_CHARS_MAX: usize = 300;
+
+/// What haft is to one that vouches for users.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ClientIdentity {
+    pub(super) id: String,
+    pub(super) secret: Option<String>,
+    pub(super) method: ClientMethod,
+}
+
+/// How haft shows that it is that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ClientMethod {
+    /// It does not.
+    None,
+    /// The secret is in a header.
+    Basic,
+    /// The secret is in the body.
+    Post,
+}
+
+/// What is kept of a login.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// Who gave the token.
+    pub(super) issuer: String,
+    pub(super) token_endpoint: String,
+    /// What the token is for.
+    pub(super) resource: String,
+    pub(super) client: ClientIdentity,
+    pub(super) access_token: String,
+    pub(super) refresh_token: Option<String>,
+    /// What it allows.
+    pub(super) scopes: Vec<String>,
+    /// What it was found not to allow.
+    #[serde(default)]
+    pub(super) missing_scopes: Vec<String>,
+}
+
+/// What came for a request.
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    pub(super) access_token: String,
+    token_type: String,
+    pub(super) refresh_token: Option<String>,
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+    error_description: Option<String>,
+}
+
+impl ClientMethod {
+    /// Returns the name that the protocol has for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Basic => "client_secret_basic",
+            Self::Post => "client_secret_post",
+        }
+    }
+
+    /// Returns the method of a name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::None, Self::Basic, Self::Post].into_iter().find(|method| method.name() == name)
+    }
+}
+
+impl Tokens {
+    /// Returns what the token allows; as much as was asked for where nothing is said of it.
+    pub(super) fn scopes(&self, asked: &[String]) -> Vec<String> {
+        match &self.scope {
+            Some(scope) => scope.split_whitespace().map(str::to_owned).collect(),
+            None => asked.to_vec(),
+        }
+    }
+}
+
+/// Asks for tokens.
+pub(super) async fn request(
+    client: &reqwest::Client,
+    endpoint: &Url,
+    identity: &ClientIdentity,
+    fields: &[(&str, &str)],
+) -> Result<Tokens, String> {
+    let host = endpoint.host_str().unwrap_or_default();
+    let answered = ask(prepared(client, endpoint, identity, fields)).await;
+    let (status, body) = answered.map_err(|err| format!("{host} gave no token: {err}"))?;
+    match status {
+        200 => taken(host, &body),
+        status => Err(format!("{host} gave no token: {}", reason(status, &body))),
+    }
+}
+
+fn prepared(
+    client: &reqwest::Client,
+    endpoint: &Url,
+    identity: &ClientIdentity,
+    fields: &[(&str, &str)],
+) -> reqwest::RequestBuilder {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields);
+    let mut request = client.post(endpoint.clone());
+    match (identity.method, &identity.secret) {
+        (ClientMethod::Basic, Some(secret)) => {
+            // The name and the secret are written as in a form before they are put together.
+            request = request.basic_auth(encoded(&identity.id), Some(encoded(secret)));
+        }
+        (ClientMethod::Post, Some(secret)) => {
+            form.append_pair("client_id", &identity.id).append_pair("client_secret", secret);
+        }
+        (ClientMethod::None | ClientMethod::Basic | ClientMethod::Post, _) => {
+            form.append_pair("client_id", &identity.id);
+        }
+    }
+    request
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("accept", "application/json")
+        .body(form.finish())
+}
+
+fn taken(host: &str, body: &[u8]) -> Result<Tokens, String> {
+    let tokens: Tokens = serde_json::from_slice(body)
+        // What the body holds may be a token, so nothing of it is shown.
+        .map_err(|_| format!("{host} answered with what is no token"))?;
+    if !tokens.token_type.eq_ignore_ascii_case("bearer") {
+        return Err(format!("{host} gave a token of a kind that haft does not use"));
+    }
+    let is_good = |token: &String| {
+        let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+        (1..=TOKEN_BYTES_MAX).contains(&token.len()) && is_plain
+    };
+    if !is_good(&tokens.access_token) || !tokens.refresh_token.iter().all(is_good) {
+        return Err(format!("{host} gave a token that no header can carry"));
+    }
+    Ok(tokens)
+}
+
+fn reason(status: u16, body: &[u8]) -> String {
+    match serde_json::from_slice::<Refusal>(body) {
+        Ok(Refusal { error, error_description }) => {
+            let more = error_description.map(|more| format!(": {more}"));
+            cut(&clean(&format!("{error}{}", more.unwrap_or_default())), REASON_CHARS_MAX)
+        }
+        Err(_) => format!("HTTP {status}"),
+    }
+}
+
+fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

@@ -1,0 +1,292 @@
+//! All servers of a manifest, as whoever puts a runtime together has them: what tools they bring, which of them had to be
+//! started to know that, and what is wrong with which.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_contract::{Confined, Effect, ErrorCode, Tool, ToolError, ToolId};
+use tokio::time::{Instant, timeout_at};
+
+use super::limits::SERVER_FIND_MS_MAX;
+use super::naming::permission;
+use super::server::{Connect, ListingCache, OnChange, Server, ServerSpec};
+use super::tools::{effect, made};
+
+/// The servers of a runtime. Cloning is cheap; a server ends with the last clone and the last tool of it.
+#[derive(Clone)]
+pub struct McpServers {
+    servers: Vec<Arc<Server>>,
+    changed: Arc<OnChange>,
+}
+
+/// What servers bring.
+pub struct ServerTools {
+    /// The tools, in the order of servers and names.
+    pub tools: Vec<Tool>,
+    /// What is left out, by server.
+    pub left_out: BTreeMap<String, Vec<String>>,
+}
+
+/// What is known of a server without starting it.
+pub struct KnownServer {
+    /// Its name.
+    pub name: String,
+    /// How many tools it listed last, if it ever did.
+    pub tools: Option<usize>,
+    /// Why it cannot be reached, if that is known.
+    pub problem: Option<String>,
+}
+
+/// What was found out about a server by starting it.
+pub struct Trial {
+    /// The version of the protocol that is spoken.
+    pub protocol: String,
+    /// What the server calls itself.
+    pub server: String,
+    /// What haft makes of each of its tools.
+    pub tools: Vec<TriedTool>,
+    /// What is left out, and why.
+    pub left_out: Vec<String>,
+    /// What confines it.
+    pub confined: Option<Confined>,
+}
+
+/// A tool of a server, and what haft makes of it.
+pub struct TriedTool {
+    /// What the server calls it.
+    pub name: String,
+    /// Its id, or why it is left out.
+    pub id: Result<ToolId, String>,
+    /// The permission that rules name it by.
+    pub permission: String,
+    /// What a call is taken to do to the world.
+    pub effect: Effect,
+    /// What it is for, in the server's words.
+    pub description: String,
+}
+
+impl McpServers {
+    /// Returns the servers that are configured so. None is started.
+    pub fn new(specs: impl IntoIterator<Item = ServerSpec>, cache: &Arc<dyn ListingCache>) -> Self {
+        let changed: Arc<OnChange> = Arc::default();
+        let server = |spec| Server::new(spec, Arc::clone(cache), Arc::clone(&changed));
+        Self { servers: specs.into_iter().map(server).collect(), changed }
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
+    /// Returns what is known of each server without starting it.
+    pub fn known(&self) -> Vec<KnownServer> {
+        let known = |server: &Arc<Server>| KnownServer {
+            name: server.spec.name.clone(),
+            tools: server.known().map(|listing| listing.tools.len()),
+            problem: match &server.spec.connect {
+                Connect::Local { .. } | Connect::Remote(_) => None,
+                Connect::Not(why) => Some(why.clone()),
+            },
+        };
+        self.servers.iter().map(known).collect()
+    }
+
+    /// Finds out the tools of the servers of which nothing is known, by starting them, all at once; returns why some cannot be
+    /// found out, by server.
+    pub async fn find(&self) -> BTreeMap<String, ToolError> {
+        let unknown = self.servers.iter().filter(|server| server.known().is_none());
+        let starting: Vec<_> = unknown
+            .map(|server| {
+                let starting = Arc::clone(server);
+                // It goes on when nobody waits for it any more: its tools come later then.
+                let started = tokio::spawn(async move { starting.connected().await.err() });
+                (server.spec.name.clone(), started)
+            })
+            .collect();
+        let until = Instant::now() + Duration::from_millis(SERVER_FIND_MS_MAX);
+        let mut failed = BTreeMap::new();
+        for (name, started) in starting {
+            let err = match timeout_at(until, started).await {
+                Ok(Ok(err)) => err,
+                Ok(Err(_)) => Some(unavailable(&name, "haft failed to start it")),
+                Err(_) => {
+                    let why = format!("it is not ready after {SERVER_FIND_MS_MAX} ms");
+                    Some(unavailable(&name, &why))
+                }
+            };
+            failed.extend(err.map(|err| (name, err)));
+        }
+        failed
+    }
+
+    /// Returns the tools that are known now. None gets an id for which `is_taken` says why it cannot be had.
+    pub fn tools(&self, is_taken: &dyn Fn(&ToolId) -> Option<String>) -> ServerTools {
+        let mut tools: Vec<Tool> = Vec::new();
+        let mut left_out = BTreeMap::new();
+        let mut given: Vec<ToolId> = Vec::new();
+        for server in &self.servers {
+            let mut is_taken = |id: &ToolId| match given.contains(id) {
+                true => Some(format!("another server has a tool that is called {id} here, too")),
+                false => self.kept_for_another(server, id).or_else(|| is_taken(id)),
+            };
+            let made = made(server, &mut is_taken);
+            given.extend(made.listed.into_iter().filter_map(|(_, id)| id.ok()));
+            tools.extend(made.tools);
+            if !made.left_out.is_empty() {
+                left_out.insert(server.spec.name.clone(), made.left_out);
+            }
+        }
+        ServerTools { tools, left_out }
+    }
+
+    /// Returns for which other server an id is kept, in words: `a_b_c` is one of `a_b` where there is such a server, and
+    /// none that `a` can give a tool, or rules about the one would be about the other.
+    fn kept_for_another(&self, server: &Arc<Server>, id: &ToolId) -> Option<String> {
+        let beneath =
+            |name: &str| id.as_str().strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
+        let names = self.servers.iter().map(|server| server.spec.name.as_str());
+        let owner = names.filter(|name| beneath(name)).max_by_key(|name| name.len())?;
+        (owner != server.spec.name).then(|| {
+            format!("ids that begin with {owner}_ are those of the server {owner}: call one of the two otherwise")
+        })
+    }
+
+    /// Has this called whenever a server turns out to have other tools, once; a second call of this does nothing.
+    pub fn on_change(&self, changed: impl Fn() + Send + Sync + 'static) {
+        // The first holds.
+        let _ = self.changed.set(Box::new(changed));
+    }
+
+    /// Starts a server and says what was found out; nothing if there is none of that name.
+    pub async fn try_out(
+        &self,
+        name: &str,
+        is_taken: &dyn Fn(&ToolId) -> Option<String>,
+    ) -> Option<Result<Trial, ToolError>> {
+        let server = self.servers.iter().find(|server| server.spec.name == name)?;
+        let connection = match server.connected().await {
+            Ok((connection, _)) => connection,
+            Err(err) => return Some(Err(err)),
+        };
+        let made =
+            made(server, &mut |id| self.kept_for_another(server, id).or_else(|| is_taken(id)));
+        let listing = server.known().unwrap_or_default();
+        let tools = listing.tools.iter().zip(made.listed).map(|(listed, (name, id))| TriedTool {
+            permission: permission(&server.spec.name, &name),
+            effect: effect(&server.spec, listed.hints),
+            description: listed.description.clone(),
+            name,
+            id,
+        });
+        let (protocol, about) = connection.about();
+        let tools = tools.collect();
+        let confined = connection.confined().await;
+        Some(Ok(Trial { protocol, server: about, tools, left_out: made.left_out, confined }))
+    }
+
+    /// Ends all servers, and waits for that.
+    pub async fn close(&self) {
+        for server in &self.servers {
+            server.close().await;
+        }
+    }
+}
+
+fn unavailable(name: &str, why: &str) -> ToolError {
+    ToolError::new(ErrorCode::Unavailable, format!("mcp server {name} is unavailable: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::{LOCKED_IDS, RequirementSet};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Keeps one list of tools for each server, as if it had listed them.
+    struct Lists(BTreeMap<String, Value>);
+
+    impl ListingCache for Lists {
+        fn get(&self, key: &str) -> Option<String> {
+            let tool = |tool: &Value| {
+                let described = json!({
+                    "name": tool["name"], "description": "", "parameters": tool["schema"],
+                    "hints": {"is_read_only": false, "is_idempotent": false},
+                });
+                described
+            };
+            let tools: Vec<Value> = self.0.get(key)?.as_array()?.iter().map(tool).collect();
+            Some(json!({"era": "handshake", "tools": tools, "left_out": []}).to_string())
+        }
+
+        fn put(&self, _: &str, _: &str) {}
+    }
+
+    fn spec(name: &str) -> ServerSpec {
+        ServerSpec {
+            name: name.to_owned(),
+            connect: Connect::Not("it is not there".to_owned()),
+            requires: RequirementSet::default(),
+            directories: Vec::new(),
+            changes: Vec::new(),
+            trusts_annotations: false,
+            forms: None,
+            timeout_ms: None,
+            cache_key: name.to_owned(),
+        }
+    }
+
+    /// Says which ids the tools of servers get, and what is left out.
+    fn check(lists: Value, ids: &[&str], left_out: &[&str]) {
+        let lists: BTreeMap<String, Value> = serde_json::from_value(lists).unwrap();
+        let specs: Vec<ServerSpec> = lists.keys().map(|name| spec(name)).collect();
+        let cache: Arc<dyn ListingCache> = Arc::new(Lists(lists));
+        let found = McpServers::new(specs, &cache)
+            .tools(&|id| LOCKED_IDS.contains(&id.as_str()).then(|| format!("{id} is locked")));
+        let id = |tool: &Tool| tool.checked_contract().unwrap().id.to_string();
+        assert_eq!(found.tools.iter().map(id).collect::<Vec<_>>(), ids);
+        assert_eq!(found.left_out.into_values().flatten().collect::<Vec<_>>(), left_out);
+    }
+
+    fn named(names: &[&str]) -> Value {
+        let tool = |name: &&str| json!({"name": name, "schema": {"type": "object"}});
+        names.iter().map(tool).collect()
+    }
+
+    #[test]
+    fn no_tool_takes_the_place_of_another_one() {
+        check(
+            json!({"web": named(&["search", "look"])}),
+            &["web_look"],
+            &["tool \"search\": web_search is locked"],
+        );
+        // The digest of the name `a-b` begins so.
+        check(
+            json!({"s": named(&["a-b", "a.b", "a_b_d44362d6"])}),
+            &["s_a_b_d44362d6", "s_a_b_2e7336dc"],
+            &["tool \"a_b_d44362d6\": another tool of the server is called s_a_b_d44362d6 already"],
+        );
+        check(
+            json!({"a": named(&["b_c", "c"]), "a_b": named(&["c"])}),
+            &["a_c", "a_b_c"],
+            &[
+                "tool \"b_c\": ids that begin with a_b_ are those of the server a_b: call one of the two otherwise",
+            ],
+        );
+        check(json!({"a": named(&["b_c"]), "ab": named(&["c"])}), &["a_b_c", "ab_c"], &[]);
+    }
+
+    #[test]
+    fn a_tool_whose_schema_takes_for_ever_is_left_out() {
+        let steep = json!([{"name": "a", "schema": {"type": "object", "$defs": {
+            "0": {"allOf": vec![json!({"$ref": "#/$defs/1"}); 2_000]},
+            "1": {"allOf": vec![json!({"type": "object"}); 2_000]},
+        }, "$ref": "#/$defs/0"}}, {"name": "b", "schema": {"type": "object"}}]);
+        check(
+            json!({"s": steep}),
+            &["s_b"],
+            &["tool \"a\": its schema takes more than 1000000 steps to check"],
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Servers' tools as haft's own: with ids that take nobody's place, behind rules that can name them, and taken for what does
+//! harm unless somebody who trusts the server says otherwise.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use haft::InputSchema;
+use haft_contract::{
+    Access, Effect, FsRequirement, NetRequirement, Origin, RequirementSet, Tool, ToolId,
+};
+use serde_json::Value;
+
+use super::listing::{Hints, ListedTool};
+use super::naming::{ids, permission};
+use super::schema_steps::check_steps;
+use super::server::{Server, ServerSpec};
+
+/// What haft makes of the tools of one server.
+#[derive(Default)]
+pub(super) struct Made {
+    pub(super) tools: Vec<Tool>,
+    /// Of each tool, its id, or why it is left out.
+    pub(super) listed: Vec<(String, Result<ToolId, String>)>,
+    pub(super) left_out: Vec<String>,
+}
+
+/// Makes the tools of a server that are known. None gets an id for which `is_taken` says why it cannot be had.
+pub(super) fn made(
+    server: &Arc<Server>,
+    is_taken: &mut dyn FnMut(&ToolId) -> Option<String>,
+) -> Made {
+    let Some(listing) = server.known() else { return Made::default() };
+    let names: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let ids = ids(&server.spec.name, &names);
+    let mut made = Made { left_out: listing.left_out.clone(), ..Made::default() };
+    let mut own = BTreeSet::new();
+    for (listed, id) in listing.tools.iter().zip(ids) {
+        // A server can call a tool as the digest of another one's name makes that be called.
+        let usable = usable(listed, id, is_taken).and_then(|id| match own.insert(id.clone()) {
+            true => Ok(id),
+            false => Err(format!("another tool of the server is called {id} already")),
+        });
+        match &usable {
+            Ok(id) => made.tools.push(tool(server, listed, id)),
+            Err(why) => made.left_out.push(format!("tool {:?}: {why}", listed.name)),
+        }
+        made.listed.push((listed.name.clone(), usable));
+    }
+    made
+}
+
+fn usable(
+    listed: &ListedTool,
+    id: Option<ToolId>,
+    is_taken: &mut dyn FnMut(&ToolId) -> Option<String>,
+) -> Result<ToolId, String> {
+    let id = id.ok_or_else(|| "no id can be made of its name".to_owned())?;
+    check_steps(&listed.parameters)?;
+    InputSchema::compile(&listed.parameters)
+        .map_err(|err| format!("its schema is not valid: {err}"))?;
+    match is_taken(&id) {
+        Some(why) => Err(why),
+        None => Ok(id),
+    }
+}
+
+fn tool(server: &Arc<Server>, listed: &ListedTool, id: &ToolId) -> Tool {
+    let spec = &server.spec;
+    let capability = permission(&spec.name, &listed.name);
+    let effect = effect(spec, listed.hints);
+    let mut accesses = vec![Access::Named { name: capability.clone() }];
+    if effect != Effect::Read {
+        // What a server can change, a call may: judged as that, and recorded around it.
+        accesses.extend(spec.changes.iter().map(Access::write));
+    }
+    let timeout_ms = spec.timeout_ms;
+    let (server, name): (_, Arc<str>) = (Arc::clone(server), listed.name.as_str().into());
+    let origin = Origin::Mcp { server: spec.name.clone(), tool: listed.name.clone() };
+    let builder = Tool::new(id.as_str())
+        .description(listed.description.clone())
+        .effect(effect)
+        .origin(origin)
+        .requires(requires(spec, capability))
+        .accesses(move |_: &Value| accesses.clone())
+        .timeout_ms(move |_: &Value| timeout_ms);
+    // What a server says it does not do is believed only where somebody who trusts it said so.
+    let builder = if effect == Effect::Read { builder } else { builder.dangerous() };
+    builder.execute_json(listed.parameters.clone(), move |input, cx| {
+        Arc::clone(&server).call(Arc::clone(&name), input, cx)
+    })
+}
+
+/// Returns what a call does to the world, as far as haft believes the server.
+pub(super) fn effect(spec: &ServerSpec, hints: Hints) -> Effect {
+    if !spec.trusts_annotations {
+        return Effect::Once;
+    }
+    match (hints.is_read_only, hints.is_idempotent) {
+        (true, _) => Effect::Read,
+        (false, true) => Effect::Idempotent,
+        (false, false) => Effect::Once,
+    }
+}
+
+fn requires(spec: &ServerSpec, capability: String) -> RequirementSet {
+    let everything = |directory: &String| match directory.as_str() {
+        "." => "{workspace}/**".to_owned(),
+        directory => format!("{directory}/**"),
+    };
+    RequirementSet {
+        fs: FsRequirement {
+            read: spec.requires.fs.read.clone(),
+            write: spec.changes.iter().map(everything).collect(),
+        },
+        net: NetRequirement { hosts: spec.requires.net.hosts.clone() },
+        shell: Vec::new(),
+        capabilities: vec![capability],
+    }
+}

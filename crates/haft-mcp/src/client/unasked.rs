@@ -1,0 +1,33 @@
+//! Counts what a server says without being asked, and when that is too much.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::limits::SERVER_UNASKED_PER_SECOND_MAX;
+
+/// The messages of the second that runs.
+pub(super) struct Unasked {
+    second_began: Instant,
+    messages: u32,
+}
+
+impl Unasked {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { second_began: now, messages: 0 }
+    }
+
+    /// Counts one more, or says why the server is not listened to any more.
+    pub(super) fn count(&mut self, now: Instant) -> Result<(), String> {
+        if now.duration_since(self.second_began) >= Duration::from_secs(1) {
+            (self.second_began, self.messages) = (now, 0);
+        }
+        self.messages += 1;
+        match self.messages > SERVER_UNASKED_PER_SECOND_MAX {
+            true => Err(format!(
+                "it sent more than {SERVER_UNASKED_PER_SECOND_MAX} messages within a second that nobody asked for"
+            )),
+            false => Ok(()),
+        }
+    }
+}
