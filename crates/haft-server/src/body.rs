@@ -1,0 +1,55 @@
+//! The body of a request, whole: bounded in length and in time, so that nothing behind this waits for a client.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
+
+use crate::limits::{BODY_BYTES_MAX, BODY_MS_MAX};
+use crate::refusal::Refusal;
+
+/// Reads a body to its end.
+pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
+    let whole = Limited::new(body, BODY_BYTES_MAX).collect();
+    let Ok(read) = timeout(Duration::from_millis(BODY_MS_MAX), whole).await else {
+        return Err(Refusal::BodySlow(BODY_MS_MAX));
+    };
+    match read {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(err) if err.downcast_ref::<LengthLimitError>().is_some() => {
+            Err(Refusal::BodyLong(BODY_BYTES_MAX))
+        }
+        Err(_) => Err(Refusal::BodyBroken),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_bound() {
+        let body = |bytes: usize| Body::from(vec![b'a'; bytes]);
+        let read_bytes = read(body(BODY_BYTES_MAX)).await.map(|read| read.len());
+        assert_eq!(read_bytes, Ok(BODY_BYTES_MAX));
+        assert_eq!(read(body(BODY_BYTES_MAX + 1)).await, Err(Refusal::BodyLong(BODY_BYTES_MAX)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        struct Never;
+        impl http_body::Body for Never {
+            type Data = Bytes;
+            type Error = std::convert::Infallible;
+            fn poll_frame(
+                self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+                std::task::Poll::Pending
+            }
+        }
+        assert_eq!(read(Body::new(Never)).await, Err(Refusal::BodySlow(BODY_MS_MAX)));
+    }
+}

@@ -1,0 +1,111 @@
+//! The connections of the server: how many there are, how long a client may take, and how they end with it.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower_service::Service;
+
+use crate::limits::{
+    CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX, HEADERS_MAX, UNREAD_MS_MAX,
+};
+use crate::site::{Local, Site};
+
+/// How long to wait after a connection could not be accepted, which does not get better at once when descriptors are
+/// used up, in milliseconds.
+const ACCEPT_AGAIN_MS: u64 = 50;
+
+/// Serves a site until `shutdown` is cancelled. From then on nobody is let in, and `closing` is waited for, which ends
+/// what lies on the site; then connections have [`DRAIN_MS_MAX`] to say their last.
+pub async fn serve(
+    listener: TcpListener,
+    site: Site,
+    shutdown: CancellationToken,
+    closing: impl Future<Output = ()>,
+) {
+    let router = site.into_router();
+    let open = TaskTracker::new();
+    let (end, abort) = (CancellationToken::new(), CancellationToken::new());
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut admitting = pin!(async {
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let stream = accept(&listener).await;
+            let (router, end, abort) = (router.clone(), end.clone(), abort.clone());
+            open.spawn(async move {
+                tokio::select! {
+                    () = converse(stream, router, end) => {}
+                    () = abort.cancelled() => {}
+                }
+                drop(place);
+            });
+        }
+    });
+    tokio::select! {
+        () = &mut admitting => {}
+        () = shutdown.cancelled() => {}
+    }
+    closing.await;
+    end.cancel();
+    open.close();
+    let _ = timeout(Duration::from_millis(DRAIN_MS_MAX), open.wait()).await;
+    abort.cancel();
+    open.wait().await;
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(err) if is_of_peer(&err) => {}
+            Err(_) => sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await,
+        }
+    }
+}
+
+/// Whether it is the client that went away again.
+fn is_of_peer(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+}
+
+/// Speaks with one client until it leaves, or until it is answered after `end`.
+async fn converse(stream: TcpStream, router: Router, end: CancellationToken) {
+    let Ok(local) = stream.local_addr() else { return };
+    // Answers are written whole, so waiting for more to send with them gains nothing.
+    let _ = stream.set_nodelay(true);
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD_MS_MAX);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Local(local));
+        let mut router = router.clone();
+        async move {
+            Ok::<_, Infallible>(
+                Service::call(&mut router, request).await.unwrap_or_else(|never| match never {}),
+            )
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(HEADER_MS_MAX))
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEADER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    // What is wrong with a connection is its client's business, and was said to it where that was possible.
+    tokio::select! {
+        _ = &mut connection => return,
+        () = end.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
