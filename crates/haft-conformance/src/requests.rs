@@ -1,0 +1,53 @@
+//! What the fixtures ask of a client, as the suite expects it word for word.
+
+use haft_contract::{ClientMethod, ClientRequest};
+use serde_json::{Value, json};
+
+/// A form with one field.
+pub(crate) fn form(name: &str, message: &str, field: &str, schema: Value) -> ClientRequest {
+    let properties = json!({ field: schema });
+    whole_form(name, message, properties, json!([field]))
+}
+
+/// A form with these fields.
+pub(crate) fn whole_form(
+    name: &str,
+    message: &str,
+    properties: Value,
+    required: Value,
+) -> ClientRequest {
+    let schema = json!({ "type": "object", "properties": properties, "required": required });
+    ClientRequest {
+        name: name.to_owned(),
+        method: ClientMethod::Form,
+        params: json!({ "message": message, "requestedSchema": schema }),
+    }
+}
+
+/// A question to the client's model.
+pub(crate) fn sampling(name: &str, text: &str, tokens_max: u32) -> ClientRequest {
+    let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
+    ClientRequest {
+        name: name.to_owned(),
+        method: ClientMethod::Sampling,
+        params: json!({ "messages": [message], "maxTokens": tokens_max }),
+    }
+}
+
+/// A question for the client's directories.
+pub(crate) fn roots(name: &str) -> ClientRequest {
+    ClientRequest { name: name.to_owned(), method: ClientMethod::Roots, params: json!({}) }
+}
+
+/// The text that a client's model answered with.
+pub(crate) fn sampled(answer: &Value) -> &str {
+    let content = answer.get("content");
+    let first = content.and_then(|content| content.get(0)).or(content);
+    first.and_then(|part| part.get("text")).and_then(Value::as_str).unwrap_or("no text")
+}
+
+/// What a person wrote into a field of a form.
+pub(crate) fn entered<'a>(answer: &'a Value, field: &str) -> &'a str {
+    let content = answer.get("content").and_then(|content| content.get(field));
+    content.and_then(Value::as_str).unwrap_or("stranger")
+}

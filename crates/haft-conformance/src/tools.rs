@@ -1,0 +1,330 @@
+//! The tools that the suite calls, by the names that it calls them by. What each has to do is written in the suite.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use haft::{Catalog, Registry};
+use haft_contract::{
+    Body, ClientMethod, ClientRequest, Content, Cx, ErrorCode, LogLevel, Output, Progress,
+    ResourceBody, Tool, ToolError,
+};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::requests::{entered, form, roots, sampled, sampling, whole_form};
+
+/// A picture of one pixel.
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/// A sound without a sample.
+const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
+/// The pause that the suite asks for between two steps.
+const STEP_MS: u64 = 50;
+
+/// The catalog that a tool changes; it is there once the runtime is.
+pub(crate) type Changing = Arc<OnceLock<Catalog>>;
+
+type Answer = Result<Output, ToolError>;
+
+/// Returns all tools.
+pub(crate) fn all(changing: &Changing) -> Vec<Tool> {
+    let mut tools = plain();
+    tools.extend(asking());
+    tools.extend(asking_in_rounds());
+    tools.push(list_changer(changing));
+    tools
+}
+
+/// Tools that answer without asking.
+fn plain() -> Vec<Tool> {
+    let fixed = |name: &str, parts: Vec<Content>| {
+        tool(name, move |_, _| {
+            let parts = parts.clone();
+            async move { Ok(content(parts)) }
+        })
+    };
+    vec![
+        fixed("test_simple_text", vec![text("This is a simple text response for testing.")]),
+        fixed("test_image_content", vec![image()]),
+        fixed(
+            "test_audio_content",
+            vec![Content::Audio { mime_type: "audio/wav".to_owned(), data: WAV.to_owned() }],
+        ),
+        fixed(
+            "test_embedded_resource",
+            vec![resource(
+                "test://embedded-resource",
+                "text/plain",
+                "This is an embedded resource content.",
+            )],
+        ),
+        fixed(
+            "test_multiple_content_types",
+            vec![
+                text("Multiple content types test:"),
+                image(),
+                resource(
+                    "test://mixed-content-resource",
+                    "application/json",
+                    r#"{"test":"data","value":123}"#,
+                ),
+            ],
+        ),
+        tool("test_tool_with_logging", logging),
+        tool("test_logging_tool", logging),
+        tool("test_error_handling", |_, _| async {
+            let message = "This tool intentionally returns an error for testing";
+            Err::<Output, _>(ToolError::new(ErrorCode::ToolFailed, message))
+        }),
+        tool("test_tool_with_progress", progress),
+        Tool::new("json_schema_2020_12_tool")
+            .description("Has a schema with much of JSON Schema 2020-12 in it")
+            .execute_json(schema_2020_12(), |input, _| async move {
+                Ok::<_, ToolError>(Output::text(input.to_string()))
+            }),
+    ]
+}
+
+async fn logging(_: Value, cx: Cx) -> Answer {
+    for line in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        cx.log(LogLevel::Info, line);
+        sleep(Duration::from_millis(STEP_MS)).await;
+    }
+    Ok(Output::text("said three things"))
+}
+
+async fn progress(_: Value, cx: Cx) -> Answer {
+    for done in [0.0, 50.0, 100.0] {
+        let message = format!("{done} of 100");
+        cx.report(Progress { done, total: Some(100.0), message });
+        sleep(Duration::from_millis(STEP_MS)).await;
+    }
+    Ok(Output::text("reported three times"))
+}
+
+/// Tools that ask their client once.
+fn asking() -> Vec<Tool> {
+    let text_field = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] });
+    vec![
+        Tool::new("test_sampling").description("Asks the client's model").execute_json(
+            text_field("prompt"),
+            |input, cx| async move {
+                let prompt = input.get("prompt").and_then(Value::as_str).unwrap_or_default();
+                let answer = ask_one(&cx, sampling("sample", prompt, 100)).await?;
+                Ok::<_, ToolError>(Output::text(format!("LLM response: {}", sampled(&answer))))
+            },
+        ),
+        Tool::new("test_elicitation").description("Shows a form").execute_json(
+            text_field("message"),
+            |input, cx| async move {
+                let message = input.get("message").and_then(Value::as_str).unwrap_or_default();
+                let field = |what: &str| json!({ "type": "string", "description": what });
+                let fields = json!({ "username": field("User's response"), "email": field("User's email address") });
+                let request = whole_form("user", message, fields, json!(["username", "email"]));
+                let answer = ask_one(&cx, request).await?;
+                Ok::<_, ToolError>(Output::text(format!("User response: {answer}")))
+            },
+        ),
+        tool("test_elicitation_sep1034_defaults", |_, cx| async move {
+            elicited(&cx, "Please review your data", with_defaults()).await
+        }),
+        tool("test_elicitation_sep1330_enums", |_, cx| async move {
+            elicited(&cx, "Please choose", with_enums()).await
+        }),
+        tool("test_missing_capability", |_, cx| async move {
+            let answer = ask_one(&cx, sampling("sample", "Are you there?", 10)).await?;
+            Ok(Output::text(sampled(&answer)))
+        }),
+        tool("test_streaming_elicitation", |_, cx| async move {
+            cx.report(Progress { done: 0.0, total: None, message: "about to ask".to_owned() });
+            let request = form("go_on", "Go on?", "ok", json!({ "type": "boolean" }));
+            let answer = ask_one(&cx, request).await?;
+            Ok(Output::text(format!("Answered: {answer}")))
+        }),
+    ]
+}
+
+async fn elicited(cx: &Cx, message: &str, fields: Value) -> Answer {
+    let answer = ask_one(cx, whole_form("data", message, fields, json!([]))).await?;
+    let action = answer.get("action").cloned().unwrap_or_default();
+    let given = answer.get("content").cloned().unwrap_or_default();
+    Ok(Output::text(format!("Elicitation completed: action={action}, content={given}")))
+}
+
+fn with_defaults() -> Value {
+    json!({
+        "name": { "type": "string", "default": "John Doe" },
+        "age": { "type": "integer", "default": 30 },
+        "score": { "type": "number", "default": 95.5 },
+        "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
+        "verified": { "type": "boolean", "default": true },
+    })
+}
+
+fn with_enums() -> Value {
+    let options = json!(["option1", "option2", "option3"]);
+    let titled = |first: &str| {
+        json!([
+            { "const": "value1", "title": format!("First {first}") },
+            { "const": "value2", "title": format!("Second {first}") },
+            { "const": "value3", "title": format!("Third {first}") },
+        ])
+    };
+    json!({
+        "untitledSingle": { "type": "string", "enum": options },
+        "titledSingle": { "type": "string", "oneOf": titled("Option") },
+        "legacyEnum": {
+            "type": "string",
+            "enum": ["opt1", "opt2", "opt3"],
+            "enumNames": ["Option One", "Option Two", "Option Three"],
+        },
+        "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
+        "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
+    })
+}
+
+/// Tools that the newer era lets ask in rounds.
+fn asking_in_rounds() -> Vec<Tool> {
+    vec![
+        tool("test_input_required_result_elicitation", |_, cx| async move {
+            let answer = ask_one(&cx, name_form("user_name", "What is your name?")).await?;
+            Ok(Output::text(format!("Hello, {}!", entered(&answer, "name"))))
+        }),
+        tool("test_input_required_result_sampling", |_, cx| async move {
+            let question = sampling("capital_question", "What is the capital of France?", 100);
+            Ok(Output::text(sampled(&ask_one(&cx, question).await?)))
+        }),
+        tool("test_input_required_result_list_roots", |_, cx| async move {
+            let answer = ask_one(&cx, roots("client_roots")).await?;
+            Ok(Output::text(format!("The client works in {answer}")))
+        }),
+        tool("test_input_required_result_request_state", |_, cx| confirmed(cx)),
+        tool("test_input_required_result_tampered_state", |_, cx| confirmed(cx)),
+        tool("test_input_required_result_multiple_inputs", |_, cx| async move {
+            let requests = vec![
+                name_form("user_name", "What is your name?"),
+                sampling("greeting", "Generate a greeting", 50),
+                roots("client_roots"),
+            ];
+            let answers = cx.client().request(requests).await?;
+            Ok(Output::text(format!("heard {} answers", answers.len())))
+        }),
+        tool("test_input_required_result_multi_round", |_, cx| async move {
+            let first = ask_one(&cx, name_form("step1", "Step 1: What is your name?")).await?;
+            let question = "Step 2: What is your favorite color?";
+            let color = form("step2", question, "color", json!({ "type": "string" }));
+            let second = ask_one(&cx, color).await?;
+            let (name, color) = (entered(&first, "name"), entered(&second, "color"));
+            Ok(Output::text(format!("{name} likes {color}")))
+        }),
+        tool("test_input_required_result_capabilities", |_, cx| async move {
+            let wanted = [
+                name_form("user_name", "What is your name?"),
+                sampling("greeting", "Generate a greeting", 50),
+            ];
+            let takes = |one: &ClientRequest| cx.client().takes(one.method);
+            let requests: Vec<_> = wanted.into_iter().filter(takes).collect();
+            let answers = cx.client().request(requests).await?;
+            Ok(Output::text(format!("heard {} answers", answers.len())))
+        }),
+    ]
+}
+
+async fn confirmed(cx: Cx) -> Answer {
+    let request = form("confirm", "Please confirm", "ok", json!({ "type": "boolean" }));
+    ask_one(&cx, request).await?;
+    Ok(Output::text("state-ok"))
+}
+
+fn name_form(name: &str, message: &str) -> ClientRequest {
+    form(name, message, "name", json!({ "type": "string" }))
+}
+
+async fn ask_one(cx: &Cx, request: ClientRequest) -> Result<Value, ToolError> {
+    let method = request.method;
+    let mut answers = cx.client().request(vec![request]).await?;
+    answers.pop().ok_or_else(|| ToolError::new(ErrorCode::ToolFailed, unheard(method)))
+}
+
+fn unheard(method: ClientMethod) -> String {
+    format!("the client has no answer to {method:?}")
+}
+
+/// A tool that offers one tool more, or takes it back.
+fn list_changer(changing: &Changing) -> Tool {
+    let changing = Arc::clone(changing);
+    let changed = Arc::clone(&changing);
+    tool("test_trigger_tool_change", move |_, _| {
+        let changed = Arc::clone(&changed);
+        async move {
+            let Some(catalog) = changed.get() else {
+                let message = "the server has not begun yet";
+                return Err(ToolError::new(ErrorCode::Unavailable, message));
+            };
+            let more = catalog.registry().contract(PASSING).is_none();
+            let mut registry = Registry::new(all(&changed))?;
+            if more {
+                registry.add(tool(PASSING, |_, _| async { Ok(Output::text("still here")) }))?;
+            }
+            catalog.replace(registry)?;
+            Ok(Output::text("the list has changed"))
+        }
+    })
+}
+
+/// The tool that comes and goes.
+const PASSING: &str = "test_passing";
+
+fn tool<Fut>(name: &str, run: impl Fn(Value, Cx) -> Fut + Send + Sync + 'static) -> Tool
+where
+    Fut: Future<Output = Answer> + Send + 'static,
+{
+    let schema = json!({ "type": "object", "properties": {} });
+    Tool::new(name).description(format!("The fixture {name}")).execute_json(schema, run)
+}
+
+fn content(parts: Vec<Content>) -> Output {
+    Output::new(Body::Content(parts))
+}
+
+fn text(text: &str) -> Content {
+    Content::Text { text: text.to_owned() }
+}
+
+fn image() -> Content {
+    Content::Image { mime_type: "image/png".to_owned(), data: PNG.to_owned() }
+}
+
+fn resource(uri: &str, mime_type: &str, text: &str) -> Content {
+    Content::Resource {
+        uri: uri.to_owned(),
+        mime_type: Some(mime_type.to_owned()),
+        body: ResourceBody::Text(text.to_owned()),
+    }
+}
+
+fn schema_2020_12() -> Value {
+    let required = |names: &[&str]| json!({ "required": names });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
+            },
+        },
+        "properties": {
+            "name": { "type": "string" },
+            "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" },
+            "email": { "type": "string" },
+        },
+        "allOf": [{ "anyOf": [required(&["phone"]), required(&["email"])] }],
+        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+        "then": required(&["phone"]),
+        "else": required(&["email"]),
+        "additionalProperties": false,
+    })
+}
