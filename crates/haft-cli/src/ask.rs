@@ -1,18 +1,20 @@
-//! Asking the person at the terminal about a call: what is shown, what is answered. What an answer changes is the
-//! runtime's affair. Everything that is shown may have been written by a model, so none of it reaches the terminal
+//! Asking the person at the terminal about a call, and what tools want to know: what is shown, what is answered. What an
+//! answer changes is the runtime's affair. Everything that is shown may have been written by a model, so none of it reaches the terminal
 //! unescaped, and each line of it is set in.
+
+mod inquiry;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
-use haft::{Answer, Ask, Asker};
+use haft::{Answer, Ask, Asker, Inquiry, Reply};
 use haft_contract::BoxFuture;
 
 use crate::output::plainly_visible;
 use crate::project::Project;
 
 /// Longest line that is read as an answer, in bytes.
-pub(crate) const ANSWER_BYTES_MAX: u64 = 1_024;
-/// Answers that are no answer before the call is rejected.
+pub(crate) const ANSWER_BYTES_MAX: u64 = 4_096;
+/// Answers that are no answer before the call is rejected, or the question is left without one.
 pub(crate) const ANSWER_TRIES_MAX: usize = 5;
 /// What is shown of one text of a question, in characters.
 pub(crate) const ASKED_TEXT_CHARS_MAX: usize = 4_000;
@@ -61,6 +63,17 @@ impl Asker for TerminalAsker {
             let answer = answered.await.unwrap_or(Answer::Reject);
             std::mem::forget(unanswered);
             answer
+        })
+    }
+
+    fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
+        Box::pin(async move {
+            let unanswered = Unanswered;
+            let replied =
+                tokio::task::spawn_blocking(move || inquiry::hold(&inquiry, &mut Terminal));
+            let reply = replied.await.unwrap_or(Reply::Nobody);
+            std::mem::forget(unanswered);
+            reply
         })
     }
 }

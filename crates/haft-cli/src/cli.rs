@@ -14,18 +14,20 @@ use crate::command::diff::DiffArgs;
 use crate::command::do_request::DoArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
+use crate::command::mcp_servers::McpArgs;
 use crate::command::plan::PlanArgs;
 use crate::command::policy::PolicyArgs;
 use crate::command::registry::RegistryArgs;
 use crate::command::resume::ResumeArgs;
 use crate::command::run::RunArgs;
 use crate::command::runs::RunsArgs;
+use crate::command::serve::ServeArgs;
+use crate::command::skills::SkillsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
 use crate::command::undo::UndoArgs;
 use crate::network_guard::Guard;
 use crate::output::Color;
-use crate::placement::PlacementArgs;
 use crate::preset::Preset;
 
 /// Run the tools of AI agents
@@ -71,23 +73,11 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     Diff(DiffArgs),
     Undo(UndoArgs),
-    /// Serve the tools to an MCP client over standard input and output
-    ///
-    /// The client starts this command and ends it by closing its input. Both eras of the protocol are spoken, with
-    /// handshake and without. All calls of one connection belong to one run, a new one unless --run names it, or the
-    /// client names another in `_meta` with the key `haft/run`; `haft/node`, `haft/iteration` and `haft/attempt` say where
-    /// in the run, `haft/call` is the client's own name of the call, and `haft/resume` says `replay` to start a run over:
-    /// what was answered is recalled, and what may have happened is not repeated.
-    #[command(after_long_help = "\
-Examples:
-  haft mcp                          Offer the tools for the working directory
-  haft mcp --root ~/src/project     Offer them for another one
-  haft mcp --allow-host crates.io   Let commands reach a host
-  haft mcp --run nightly --attempt 2
-                                    Retry what a run did, with the same keys")]
-    Mcp(PlacementArgs),
+    Mcp(McpArgs),
+    Serve(ServeArgs),
     Policy(PolicyArgs),
     Registry(RegistryArgs),
+    Skills(SkillsArgs),
     Doctor(DoctorArgs),
     Init(InitArgs),
     Trust(TrustArgs),
@@ -98,6 +88,9 @@ Examples:
     /// Print the table of limits as Markdown
     #[command(hide = true)]
     HelpLimits,
+    /// Read pages that come on standard input, for the haft that started this
+    #[command(hide = true)]
+    ExtractWorker,
 }
 
 /// Where calls come from and how far they may go. A flag comes before the environment, and that before the manifest.
@@ -168,7 +161,7 @@ pub(crate) struct SettingArgs {
     )]
     pub(crate) allow_network: Option<bool>,
 
-    /// Host that commands may reach, through a proxy of their own (can be repeated)
+    /// Host that tools may reach, and commands through a proxy of their own (can be repeated)
     ///
     /// A name such as docs.rs, or a pattern such as *.crates.io. An address of this machine or its networks, such as
     /// 127.0.0.1 or localhost, must be given as it is. A deny rule of the manifest still holds.

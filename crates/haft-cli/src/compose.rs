@@ -1,10 +1,12 @@
 //! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
 //! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
 
+mod lsp;
 mod record;
 pub(crate) mod snapshots;
 mod tools;
 mod watchdogs;
+mod web;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,8 +14,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft::{
-    Clock, Confine, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox, Session,
-    SessionOptions, Snapshots, SystemClock,
+    Clock, Confine, Listing, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox,
+    Session, SessionOptions, Snapshots, SystemClock,
 };
 use haft_contract::{RunId, Variables};
 use haft_journal::{Journal, MemoryJournal};
@@ -21,12 +23,13 @@ use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
 
-pub(crate) use self::tools::{Tools, finder};
+pub(crate) use self::tools::{Tools, bridge, finder};
+pub(crate) use self::web::search;
 use crate::error::CommandError;
 use crate::places::{Places, git_identity, outside};
 use crate::settings::Settings;
 use crate::state::{State, user_data};
-use crate::{environment, id, output, own_files, owner, permission_names, sidecars};
+use crate::{environment, id, output, own_files, owner, permission_names, sidecars, skills};
 
 /// Returns the tools that the settings offer.
 pub(crate) async fn registry(settings: &Settings, state: &State) -> Result<Registry, CommandError> {
@@ -51,7 +54,9 @@ pub(crate) fn unknown_tool(registry: &Registry, name: &str) -> String {
 /// Puts a runtime together that records calls.
 pub(crate) async fn runtime(settings: &Settings, state: &State) -> Result<Runtime, CommandError> {
     let tools = Tools::find(settings, state).await?;
-    Ok(Runtime::new(recording_parts(&tools, settings, state).await?)?)
+    let runtime = Runtime::new(recording_parts(&tools, settings, state).await?)?;
+    tools.follow(&runtime, settings);
+    Ok(runtime)
 }
 
 /// Puts a runtime together that drives plans with these tools: it can keep them with their runs, too.
@@ -64,7 +69,9 @@ pub(crate) async fn plan_runtime(
     parts.registry.add(plan_tool())?;
     // No rule that denies everything may keep a plan from being kept: nothing is done by it.
     parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", Action::Allow)));
-    Ok(Runtime::new(parts)?)
+    let runtime = Runtime::new(parts)?;
+    tools.follow(&runtime, settings);
+    Ok(runtime)
 }
 
 async fn recording_parts(
@@ -125,6 +132,7 @@ fn parts(
         project_rules: Some(Arc::new(settings.project.clone())),
         watchdogs,
         launcher: launcher(helper, settings, state),
+        networking: haft::Networking::default(),
         sandbox,
         environment: command_environment(&places),
         sidecars: state.sessions(),
@@ -282,9 +290,12 @@ pub(crate) fn session(
     front_end: &str,
 ) -> Result<Session, CommandError> {
     let options = SessionOptions {
-        rules: session_rules(settings, runtime.registry())?,
+        rules: session_rules(settings, &runtime.registry())?,
         // A client of `haft mcp` sees nothing before the answer to its first call.
         holds_repeats_back: front_end == "mcp",
+        skills: skills::places(settings),
+        // A client that speaks MCP lists the tools to a model.
+        listing: if front_end == "mcp" { Listing::Searched } else { Listing::Whole },
         ..SessionOptions::headless(id::new("session", SystemClock.now_ms())?, front_end)
     };
     Ok(runtime.session(options)?)

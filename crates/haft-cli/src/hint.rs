@@ -16,6 +16,15 @@ pub(crate) fn in_same_journal(hint: &str, settings: &SettingArgs) -> String {
     with_options(hint, &options)
 }
 
+/// Returns the options that a refusal names where they are about hosts: they allow less than all that the tool does, and
+/// name addresses of this machine and its networks as those want to be named.
+pub(crate) fn host_options(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("start haft with `--allow-host ")?;
+    let (hosts, _) = rest.split_once('`')?;
+    let option = |host: &str| format!("--allow-host {}", quote::shell(host));
+    Some(hosts.split(" --allow-host ").map(option).collect::<Vec<_>>().join(" "))
+}
+
 fn options(
     settings: &SettingArgs,
     variable: impl Fn(&str) -> Option<std::ffi::OsString>,
@@ -52,6 +61,18 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+
+    #[test]
+    fn options_about_hosts_are_taken_from_a_refusal() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(host_options(text).as_deref(), expect, "for {text:?}");
+        };
+        check("denied: start haft with `--allow-host a.org`, or", Some("--allow-host a.org"));
+        let several = "--allow-host ::1 --allow-host b";
+        check(&format!("start haft with `{several}`"), Some(several));
+        check("start haft with `--allow-host $(x)`", Some("--allow-host '$(x)'"));
+        check("start haft with `--allow write`, or", None);
+    }
 
     #[test]
     fn a_hint_is_about_the_journal_of_the_command() {

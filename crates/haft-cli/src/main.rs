@@ -19,6 +19,8 @@ mod journal_place;
 mod kept_file;
 mod log;
 mod manifest;
+mod manifest_edit;
+mod mcp_servers;
 mod model;
 mod network_guard;
 mod output;
@@ -36,6 +38,7 @@ mod quote;
 mod settings;
 mod sidecars;
 mod signals;
+mod skills;
 mod state;
 mod table;
 mod time;
@@ -48,6 +51,7 @@ use std::panic::PanicHookInfo;
 use clap::Parser;
 
 use crate::cli::{Cli, Command, SettingArgs};
+use crate::command::mcp_servers::McpArgs;
 use crate::error::{CommandError, Status};
 use crate::state::State;
 
@@ -98,17 +102,25 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
         Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
         Command::Diff(args) => block_on(command::diff::run(args, settings, &State::locate()?)),
         Command::Undo(args) => block_on(command::undo::run(args, settings, &State::locate()?)),
-        Command::Mcp(args) => block_on(command::mcp::run(&args, settings, &State::locate()?)),
+        Command::Mcp(McpArgs { placement, command: None }) => {
+            block_on(command::mcp::run(&placement, settings, &State::locate()?))
+        }
+        Command::Mcp(McpArgs { command: Some(command), .. }) => {
+            block_on(command::mcp_servers::run(command, settings, &State::locate()?))
+        }
+        Command::Serve(args) => block_on(command::serve::run(&args, settings, &State::locate()?)),
         Command::Policy(args) => block_on(command::policy::run(args, settings, &State::locate()?)),
         Command::Registry(args) => {
             block_on(command::registry::run(args, settings, &State::locate()?))
         }
+        Command::Skills(args) => command::skills::run(&args, settings, &State::locate()?),
         Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
         Command::Init(args) => command::init::run(&args, settings, &State::locate()?),
         Command::Trust(args) => block_on(command::trust::run(&args, settings, &State::locate()?)),
         Command::Completions(args) => command::completions::run(&args),
         Command::HelpMarkdown => command::help_markdown::run(),
         Command::HelpLimits => command::help_limits::run(),
+        Command::ExtractWorker => command::extract_worker::run(),
     }
 }
 

@@ -1,7 +1,10 @@
 //! `haft.toml`, the manifest: found upwards from the working directory, read once, checked whole. What of it holds is
 //! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
 
+mod commands;
 mod durability;
+mod lsp;
+mod mcp;
 mod model;
 mod plan;
 mod problem;
@@ -9,9 +12,12 @@ mod python;
 mod read;
 mod sandbox;
 mod scope;
+mod skills;
 mod snapshots;
 mod watchdog;
+mod web;
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +30,15 @@ use crate::error::CommandError;
 use crate::network_guard::Guard;
 use crate::preset::Preset;
 
+pub(crate) use commands::{COMMANDS_MAX, CommandEntry};
 pub(crate) use durability::{DurabilitySection, KEEP_DAYS_MAX};
+pub(crate) use lsp::{
+    LSP_LANGUAGES_MAX, LSP_NAME_CHARS_MAX, LanguageEntry, name_problem as language_name_problem,
+};
+pub(crate) use mcp::{
+    MCP_NAME_CHARS_MAX, MCP_SERVERS_MAX, ServerEntry, VariableValue, Variables as ServerVariables,
+    name_problem as server_name_problem,
+};
 pub(crate) use model::{MODEL_MS_MAX, ModelSection};
 pub(crate) use plan::PlanSection;
 pub(crate) use problem::LINE_CHARS_MAX;
@@ -37,12 +51,14 @@ pub(crate) use sandbox::{
     SandboxSection,
 };
 pub(crate) use scope::ScopeSection;
+pub(crate) use skills::{SKILL_PATHS_MAX, SkillsSection};
 pub(crate) use snapshots::{
     SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX, SNAPSHOT_IGNORED_BYTES_MAX, SnapshotsSection,
 };
 pub(crate) use watchdog::{
     WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX, WatchdogEntry,
 };
+pub(crate) use web::{SEARCH_PROVIDERS_MAX, SEARCHES_MAX, WebSearchSection};
 
 /// The manifest's file name.
 pub(crate) const FILE_NAME: &str = "haft.toml";
@@ -68,9 +84,14 @@ pub(crate) struct Manifest {
     pub(crate) allow_network: Option<bool>,
     pub(crate) network_guard: Option<Guard>,
     pub(crate) sandbox: SandboxSection,
+    pub(crate) skills: SkillsSection,
     pub(crate) snapshots: SnapshotsSection,
     pub(crate) python: Vec<PythonEntry>,
+    pub(crate) lsp: BTreeMap<String, LanguageEntry>,
+    pub(crate) mcp: BTreeMap<String, ServerEntry>,
+    pub(crate) commands: Vec<CommandEntry>,
     pub(crate) watchdogs: Vec<WatchdogEntry>,
+    pub(crate) web_search: WebSearchSection,
     pub(crate) reference_watchdog: Option<bool>,
     pub(crate) permissions: Vec<Rule>,
 }

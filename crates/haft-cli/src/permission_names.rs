@@ -88,7 +88,7 @@ pub(crate) fn is_capability(name: &str) -> bool {
 }
 
 fn own_tools() -> Vec<String> {
-    let tools = haft_tools::tools(Profile::Contract);
+    let tools = haft_tools::tools(Profile::Contract, &haft_tools::ToolOptions::default());
     let tools = tools.iter().filter_map(|tool| tool.checked_contract().ok());
     tools.map(|contract| contract.id.to_string()).collect()
 }

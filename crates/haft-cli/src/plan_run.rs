@@ -107,7 +107,7 @@ pub(crate) async fn drive(
     let session = compose::session(&runtime, &settings, FRONT_END)?;
     // The sidecars are all that is left of long outputs; old ones are swept away by later commands.
     session.keep_outputs();
-    warn_of_unknown(&settings, runtime.registry());
+    warn_of_unknown(&settings, &runtime.registry());
     let view = View::begin(&work.plan, setting_args.json)?;
     let asker = person.map(|person| Arc::new(PlanAsker::new(person, view.screen())));
     let stops = Stops::listen(&work.run, view.screen(), asker.clone())?;
@@ -120,7 +120,7 @@ pub(crate) async fn drive(
         start: work.start,
         input: work.input,
         bounds: bounds(args, &settings, &work.plan),
-        allow: allowed(args, &settings, runtime.registry()),
+        allow: allowed(args, &settings, &runtime.registry()),
         asking,
         events: view.events(),
         stop: stops.stop.clone(),

@@ -1,6 +1,7 @@
 //! The settings of one process: flags and environment before the manifest, the manifest before the defaults, and of a
 //! manifest that nobody trusted only what narrows.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,11 @@ use crate::cli::SettingArgs;
 use crate::error::CommandError;
 use crate::journal_place::JournalPlace;
 use crate::manifest::{
-    DurabilitySection, Examples, FILE_NAME, Manifest, ManifestFile, ModelSection, PlanSection,
-    SandboxSection, ScopeSection, SnapshotsSection, WatchdogEntry,
+    CommandEntry, DurabilitySection, Examples, FILE_NAME, LanguageEntry, Manifest, ManifestFile,
+    ModelSection, PlanSection, SandboxSection, ScopeSection, SnapshotsSection, WatchdogEntry,
+    WebSearchSection,
 };
+use crate::mcp_servers::McpSettings;
 use crate::output;
 use crate::preset::Preset;
 use crate::project::Project;
@@ -38,6 +41,12 @@ pub(crate) struct Settings {
     pub(crate) tools: Option<Vec<ToolId>>,
     /// Directories of Python tools.
     pub(crate) python: PythonDirectories,
+    /// Commands that are declared as tools.
+    pub(crate) commands: DeclaredCommands,
+    /// Language servers that are not the usual ones.
+    pub(crate) lsp: BTreeMap<String, LanguageEntry>,
+    /// MCP servers.
+    pub(crate) mcp: McpSettings,
     /// What the agent requires beyond its tools.
     pub(crate) requires: RequirementSet,
     /// Rules of the preset, the manifest and the project.
@@ -60,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) scope: ScopeSection,
     /// Which model is asked.
     pub(crate) model: ModelSection,
+    /// Who is asked by web_search.
+    pub(crate) web_search: WebSearchSection,
     /// How much of a plan happens at the same time.
     pub(crate) plan: PlanSection,
     /// Where calls are recorded, and for how long.
@@ -68,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) sandbox: SandboxSettings,
     /// How much of workspaces is recorded around effects; nothing if there is no value.
     pub(crate) snapshots: Option<haft_snapshot::Options>,
+    /// Further directories of skills.
+    pub(crate) skill_paths: Vec<PathBuf>,
     /// Programs that see every call before it executes.
     pub(crate) watchdogs: Vec<WatchdogEntry>,
     /// Whether the built-in watchdog sees every call, too.
@@ -106,6 +119,15 @@ pub(crate) struct SandboxSettings {
     pub(crate) unprotect: Vec<String>,
 }
 
+/// The commands of a manifest that are tools.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeclaredCommands {
+    /// Those that hold.
+    pub(crate) entries: Vec<CommandEntry>,
+    /// Whether there are others, which nobody trusted.
+    pub(crate) has_untrusted: bool,
+}
+
 /// A manifest as far as it holds.
 struct Layer {
     manifest: Manifest,
@@ -113,11 +135,22 @@ struct Layer {
     is_trusted: bool,
     /// Whether it names directories of Python tools that do not hold.
     has_untrusted_python: bool,
+    /// Whether it declares commands that do not hold.
+    has_untrusted_commands: bool,
+    /// Whether it names MCP servers that do not hold.
+    has_untrusted_servers: bool,
 }
 
 impl Layer {
     fn trusted(manifest: Manifest, file: Option<ManifestFile>) -> Self {
-        Self { manifest, file, is_trusted: true, has_untrusted_python: false }
+        Self {
+            manifest,
+            file,
+            is_trusted: true,
+            has_untrusted_python: false,
+            has_untrusted_commands: false,
+            has_untrusted_servers: false,
+        }
     }
 }
 
@@ -133,8 +166,14 @@ pub(crate) fn resolve_with(
     examples: Examples,
 ) -> Result<Settings, CommandError> {
     let working_directory = working_directory()?;
-    let Layer { manifest, file, is_trusted, has_untrusted_python } =
-        layer(args, state, &working_directory, examples)?;
+    let Layer {
+        manifest,
+        file,
+        is_trusted,
+        has_untrusted_python,
+        has_untrusted_commands,
+        has_untrusted_servers,
+    } = layer(args, state, &working_directory, examples)?;
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
     let preset = args.preset.or(manifest.preset).unwrap_or_default();
     let root = root(args, &manifest, directory, &working_directory);
@@ -157,16 +196,24 @@ pub(crate) fn resolve_with(
         entries: directories::named(manifest.python, directory, &args.python, &working_directory)?,
         has_untrusted: has_untrusted_python,
     };
+    let mcp = McpSettings::placed(manifest.mcp, directory, has_untrusted_servers);
     let protection = python.protection(std::iter::once(&root).chain(&roots), &sandbox.unprotect)?;
     warn_of_unknown(&protection.unknown);
     let protected = sandbox.protected.extended(&protection.patterns);
     sandbox.protected = protected.map_err(CommandError::usage)?;
+    sandbox.protected = mcp.protected(sandbox.protected, std::iter::once(&root).chain(&roots))?;
     Ok(Settings {
         root,
         roots,
         profile: args.profile.map(Profile::from).or(manifest.profile).unwrap_or_default(),
         tools: named_tools(args)?.or(manifest.tools),
         python,
+        lsp: manifest.lsp,
+        mcp,
+        commands: DeclaredCommands {
+            entries: manifest.commands,
+            has_untrusted: has_untrusted_commands,
+        },
         requires: requires(manifest.requires, &args.allow_host),
         rules: of_preset.chain(of_manifest).chain(of_project).collect(),
         preset,
@@ -178,10 +225,12 @@ pub(crate) fn resolve_with(
         network_guard: args.network_guard.or(manifest.network_guard).unwrap_or_default().into(),
         scope: manifest.scope,
         model: manifest.model,
+        web_search: manifest.web_search,
         plan: manifest.plan,
         durability,
         sandbox,
         snapshots: snapshots(args, &manifest.snapshots),
+        skill_paths: manifest.skills.paths.iter().map(|path| directory.join(path)).collect(),
         watchdogs: manifest.watchdogs.into_iter().map(placed).collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         manifest: file.map(|file| file.path().to_owned()),
@@ -347,6 +396,8 @@ fn layer(
         return Ok(Layer::trusted(manifest, Some(file)));
     }
     let has_untrusted_python = !manifest.python.is_empty();
+    let has_untrusted_commands = !manifest.commands.is_empty();
+    let has_untrusted_servers = !manifest.mcp.is_empty();
     let parted = part(manifest, file.directory());
     if !parted.widenings.is_empty() {
         let message = format!(
@@ -356,7 +407,14 @@ fn layer(
         );
         output::warning(&message, Some(&trust_hint(&file)));
     }
-    Ok(Layer { manifest: parted.narrow, file: Some(file), is_trusted: false, has_untrusted_python })
+    Ok(Layer {
+        manifest: parted.narrow,
+        file: Some(file),
+        is_trusted: false,
+        has_untrusted_python,
+        has_untrusted_commands,
+        has_untrusted_servers,
+    })
 }
 
 fn trust_hint(file: &ManifestFile) -> String {

@@ -72,6 +72,16 @@ impl State {
         self.directory.join("python")
     }
 
+    /// Returns where it is kept what MCP servers listed.
+    pub(crate) fn mcp(&self) -> PathBuf {
+        self.directory.join("mcp")
+    }
+
+    /// Returns where the logins to MCP servers are kept, a file each.
+    pub(crate) fn mcp_logins(&self) -> PathBuf {
+        self.directory.join("mcp-logins")
+    }
+
     /// Returns where it is recorded which plans may call the dangerous tools that they ask for.
     pub(crate) fn confirmed_plans(&self) -> PathBuf {
         self.directory.join("plans")

@@ -51,13 +51,26 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
     widenings.extend(narrow.snapshots.take_all());
     // Whoever names the model decides who reads what tools answer, and who is paid.
     widenings.extend(narrow.model.take_all());
+    // Whoever names a provider reads what is searched for.
+    widenings.extend(narrow.web_search.take_all());
     part_sandbox(&mut narrow, &mut widenings);
     part_watchdogs(&mut narrow, &mut widenings);
     // Bounds of single tools only narrow: without them there are none.
     widenings.extend(narrow.plan.take_larger_bounds());
+    // A command runs whatever program it names, with the arguments that it likes.
+    let commands = narrow.commands.drain(..);
+    widenings.extend(commands.map(|entry| entry.words()));
+    // Skills inside the manifest's directory are no more than those that are found there anyway.
+    part_skills(&mut narrow, directory, &mut widenings);
     // Whoever writes the files says what they need and do.
     let python = narrow.python.drain(..);
     widenings.extend(python.map(|entry| entry.words()));
+    // What a server is told may have it run programs; to do without one narrows.
+    let languages = narrow.lsp.extract_if(.., |_, language| !language.only_disables());
+    widenings.extend(languages.map(|(name, language)| language.told(&name)));
+    // Programs of strangers, and what they are granted.
+    let servers = std::mem::take(&mut narrow.mcp);
+    widenings.extend(servers.iter().map(|(name, server)| server.told(name)));
     let requires = std::mem::take(&mut narrow.requires);
     if !requires.is_empty() {
         widenings.push(format!("requires = {}", json(&requires)));
@@ -104,6 +117,17 @@ fn part_watchdogs(manifest: &mut Manifest, widenings: &mut Vec<String>) {
     if manifest.reference_watchdog.take_if(|is_on| !*is_on).is_some() {
         widenings.push("reference_watchdog = false".to_owned());
     }
+}
+
+/// What a skill says is read by a model, so a directory elsewhere is a way to read what lies there.
+fn part_skills(manifest: &mut Manifest, directory: &Path, widenings: &mut Vec<String>) {
+    manifest.skills.paths.retain(|path| {
+        let within = lies_within(directory, path);
+        if !within {
+            widenings.push(format!("skills.paths = [{path:?}]"));
+        }
+        within
+    });
 }
 
 /// A root inside the manifest's own directory adds nothing to what the directory is by itself.

@@ -201,7 +201,8 @@ fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
             Some(format!("haft runs show {run}"))
         }
         ErrorCode::PermissionDenied if may_help(&envelope.text()) => {
-            Some(again(&format!("--allow {tool}")))
+            let flag = hint::host_options(&envelope.text());
+            Some(again(&flag.unwrap_or_else(|| format!("--allow {tool}"))))
         }
         ErrorCode::NetworkDisabled | ErrorCode::GitRemoteDisabled => {
             let host = host_of(&args.input);

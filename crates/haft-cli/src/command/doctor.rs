@@ -3,10 +3,12 @@
 
 mod files;
 mod layers;
+mod mcp;
 mod model;
 mod programs;
 mod python;
 mod reach;
+mod searches;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -26,10 +28,12 @@ use crate::state::State;
 use crate::{compose, output, plan_run, settings};
 use files::Files;
 use layers::{Layer, Networking, Reach, layers};
+use mcp::{ServerReport, server_reports};
 use model::{ModelReport, model_report};
 use programs::{Program, programs};
 use python::{PythonReport, python_reports};
 use reach::Seen;
+use searches::{SearchReport, searches};
 
 /// Say what confines commands here, and what is missing
 ///
@@ -61,6 +65,12 @@ struct Report {
     /// Directories of Python tools, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     python: Vec<PythonReport>,
+    /// MCP servers, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mcp: Vec<ServerReport>,
+    /// Who is asked by web_search, if anybody.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    web_search: Vec<SearchReport>,
     /// The model that makes plans, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelReport>,
@@ -127,6 +137,8 @@ pub(crate) async fn run(
         home: places.home.clone(),
         seen: Seen::find(places, &settings.sandbox, &roots),
         python: python_reports(&settings, state).await?,
+        mcp: server_reports(&settings, state)?,
+        web_search: searches(&compose::search(&settings)),
         model: model_report(&args.model, &settings.model),
         files: Files::find(&settings, state),
         bash,
@@ -171,7 +183,7 @@ fn mechanism(offer: &Offer) -> Mechanism {
 async fn bash(settings: &Settings, state: &State) -> Result<Bash, CommandError> {
     let preset = settings.preset.name();
     let runtime = compose::unrecorded_runtime(settings, state).await?;
-    plan_run::warn_of_unknown(settings, runtime.registry());
+    plan_run::warn_of_unknown(settings, &runtime.registry());
     if runtime.registry().contract("bash").is_none() {
         let why = Some("the tool bash is not on offer".to_owned());
         return Ok(Bash { freely: false, preset, why });

@@ -5,6 +5,7 @@ use haft_sandbox::limits as sandbox;
 
 use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX, ASKED_TEXT_CHARS_MAX};
 use crate::command::do_request::KEPT_PLANS_MAX;
+use crate::command::mcp_servers::LOGIN_MS_MAX;
 use crate::command::registry::REGISTRY_BYTES_MAX;
 use crate::command::runs::{
     DOUBTS_SHOWN_MAX, INPUT_CHARS_MAX, RETRIES_SHOWN_MAX, TAIL_CALLS, TAIL_POLL_MS,
@@ -14,14 +15,16 @@ use crate::error::{CommandError, Status};
 use crate::input::INPUT_BYTES_MAX;
 use crate::log::WARNING_AGAIN_MS;
 use crate::manifest::{
-    KEEP_DAYS_MAX, LINE_CHARS_MAX, MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, MODEL_MS_MAX,
+    COMMANDS_MAX, KEEP_DAYS_MAX, LINE_CHARS_MAX, LSP_LANGUAGES_MAX, LSP_NAME_CHARS_MAX,
+    MANIFEST_BYTES_MAX, MANIFEST_PROBLEMS_MAX, MCP_NAME_CHARS_MAX, MCP_SERVERS_MAX, MODEL_MS_MAX,
     PYTHON_DIRECTORIES_MAX, PYTHON_IDLE_MS_MAX, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN,
     SANDBOX_MEMORY_BYTES_MAX, SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX,
     SANDBOX_OPEN_FILES_MIN, SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX,
-    SANDBOX_TEMP_BYTES_MIN, SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX,
-    SNAPSHOT_IGNORED_BYTES_MAX, WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX,
-    WATCHDOGS_MAX,
+    SANDBOX_TEMP_BYTES_MIN, SEARCH_PROVIDERS_MAX, SEARCHES_MAX, SKILL_PATHS_MAX,
+    SNAPSHOT_FILE_BYTES_MAX, SNAPSHOT_FILES_MAX, SNAPSHOT_IGNORED_BYTES_MAX,
+    WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOG_TIMEOUT_MS_MAX, WATCHDOGS_MAX,
 };
+use crate::mcp_servers::{LOGIN_BYTES_MAX, SERVER_WARNINGS_MAX};
 use crate::model::planning::{NODE_CHARS_MAX, NODES_LISTED_MAX, PROBLEMS_SHOWN_MAX};
 use crate::output;
 use crate::places::{GIT_CONFIG_BYTES_MAX, OUTSIDE_LINKS_MAX, TOOLCHAIN_LINKS_MAX};
@@ -30,6 +33,7 @@ use crate::plan_run::{PURPOSE_CHARS_MAX, RUNNING_LINES_MAX, TOLD_FAILURES_MAX, T
 use crate::project::{PROJECT_BYTES_MAX, PROJECT_RULES_MAX};
 use crate::python::{PYTHON_WARNINGS_MAX, READING_FILE_BYTES_MAX, READINGS_KEPT_MAX};
 use crate::sidecars::{SESSIONS_SWEPT_MAX, SIDECARS_KEPT_DAYS};
+use crate::skills::SKILL_PROBLEMS_SAID_MAX;
 
 const OWN: &[Limit] = &[
     Limit::new(
@@ -152,10 +156,80 @@ const OWN: &[Limit] = &[
         "the manifest is refused",
     ),
     Limit::new(
+        "COMMANDS_MAX",
+        COMMANDS_MAX as u64,
+        "commands",
+        "what one `haft.toml` declares as tools",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "LSP_LANGUAGES_MAX",
+        LSP_LANGUAGES_MAX as u64,
+        "languages",
+        "what one `haft.toml` says of language servers",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "LSP_NAME_CHARS_MAX",
+        LSP_NAME_CHARS_MAX as u64,
+        "characters",
+        "the name of a language",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "MCP_SERVERS_MAX",
+        MCP_SERVERS_MAX as u64,
+        "servers",
+        "what one `haft.toml` names of MCP servers",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "MCP_NAME_CHARS_MAX",
+        MCP_NAME_CHARS_MAX as u64,
+        "characters",
+        "the name of an MCP server",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "LOGIN_MS_MAX",
+        LOGIN_MS_MAX,
+        "milliseconds",
+        "a person who logs in to an MCP server",
+        "the login is given up",
+    ),
+    Limit::new(
+        "LOGIN_BYTES_MAX",
+        LOGIN_BYTES_MAX,
+        "bytes",
+        "the file of a login to an MCP server",
+        "it counts as no login",
+    ),
+    Limit::new(
+        "SERVER_WARNINGS_MAX",
+        SERVER_WARNINGS_MAX as u64,
+        "lines",
+        "what is said of tools of one MCP server that are left out, when tools are put together",
+        "the others are counted",
+    ),
+    Limit::new(
         "PYTHON_DIRECTORIES_MAX",
         PYTHON_DIRECTORIES_MAX as u64,
         "directories",
         "what one `haft.toml` names of Python tools",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "SEARCH_PROVIDERS_MAX",
+        SEARCH_PROVIDERS_MAX as u64,
+        "providers",
+        "what one `haft.toml` names of providers of searches",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "SEARCHES_MAX",
+        SEARCHES_MAX as u64,
+        "searches",
+        "what `web_search.calls_max` can be",
         "the manifest is refused",
     ),
     Limit::new(
@@ -199,6 +273,20 @@ const OWN: &[Limit] = &[
         "bytes",
         "a `registry.json`",
         "it is not compared, and sync writes it anew",
+    ),
+    Limit::new(
+        "SKILL_PATHS_MAX",
+        SKILL_PATHS_MAX as u64,
+        "directories",
+        "`skills.paths` of a manifest",
+        "the manifest is refused",
+    ),
+    Limit::new(
+        "SKILL_PROBLEMS_SAID_MAX",
+        SKILL_PROBLEMS_SAID_MAX as u64,
+        "problems",
+        "what is said about skills when a connection begins",
+        "further ones are counted",
     ),
     Limit::new(
         "PROJECT_RULES_MAX",
@@ -438,12 +526,16 @@ pub(crate) fn run() -> Result<Status, CommandError> {
     add(&mut text, "Proxy", &of_sandbox(sandbox::PROXY));
     add(&mut text, "Journal", haft_journal::limits::TABLE);
     add(&mut text, "Snapshots", &of_snapshots(haft_snapshot::limits::TABLE));
+    add(&mut text, "Language servers", haft_lsp::limits::TABLE);
     add(&mut text, "MCP", haft_mcp::limits::TABLE);
+    add(&mut text, "MCP servers of other people", haft_mcp::client_limits::TABLE);
+    add(&mut text, "HTTP", haft_server::limits::TABLE);
     add(&mut text, "Plans", haft_plan::limits::TABLE);
     add(&mut text, "Driving plans", haft_plan::drive::limits::TABLE);
     add(&mut text, "Making plans", haft_plan::planner::limits::TABLE);
     add(&mut text, "Models", haft_model::limits::TABLE);
     add(&mut text, "Python tools", haft_python::limits::TABLE);
+    add(&mut text, "Reading pages", haft_extract::limits::TABLE);
     add(&mut text, "Command line", OWN);
     output::data(&text)?;
     Ok(Status::Done)

@@ -11,7 +11,7 @@ use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::placement::{Placement, PlacementArgs};
 use crate::state::State;
-use crate::{compose, id, output, settings, signals};
+use crate::{compose, id, output, settings, signals, skills};
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -26,6 +26,9 @@ pub(crate) async fn run(
     let session = compose::session(&runtime, &settings, "mcp")?;
     // A later connection may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
+    if runtime.registry().contract("skill").is_some() {
+        skills::warn_of_problems(&session);
+    }
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {
         output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");
@@ -39,6 +42,7 @@ pub(crate) async fn run(
         clock: Arc::new(SystemClock),
         explain: |err| CommandError::from(err).message,
         state_key: id::random_bytes()?,
+        offerings: None,
     };
     let served = serve_stdio(server, shutdown).await.map_err(CommandError::failed);
     runtime.shut_down().await;

@@ -1,21 +1,23 @@
-//! `haft tools`: which tools there are, for people and as APIs take them.
+//! `haft tools`: which tools there are, for people and as APIs take them, and which of them fit a few words.
 
 use clap::{Args, Subcommand};
 use haft_contract::Contract;
+use haft_contract::limits::TOOL_MATCHES_MAX;
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::format::{Format, print_list, print_one};
 use crate::state::State;
-use crate::{compose, settings};
+use crate::{compose, settings, skills};
 
-/// List the tools, or show one
+/// List the tools, find some, or show one
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft tools list
   haft tools list --format openai > tools.json
   haft tools show grep
+  haft tools search send a message
   haft tools list --profile smithers --json")]
 pub(crate) struct ToolsArgs {
     #[command(subcommand)]
@@ -29,6 +31,18 @@ enum ToolsCommand {
     /// The formats other than table can be used as they are in requests to the API of their name. --json is short for
     /// --format json.
     List {
+        /// Form of the list
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Find tools by what they do
+    ///
+    /// Ranks all tools on offer as tool_search does, best first, at most ten. A model is shown the same where there are so many
+    /// that most are not listed.
+    Search {
+        /// What the tool should do, in a few words, or its id
+        #[arg(required = true)]
+        words: Vec<String>,
         /// Form of the list
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
@@ -51,20 +65,32 @@ pub(crate) async fn run(
 ) -> Result<Status, CommandError> {
     let settings = settings::resolve(setting_args, state)?;
     let registry = compose::registry(&settings, state).await?;
+    let places = skills::places(&settings);
+    let published = |contract: &Contract| places.published(contract);
     let of = |format: Format| match format {
         Format::Table if setting_args.json => Format::Json,
         format => format,
     };
     match &args.command {
         ToolsCommand::List { format } => {
-            let contracts: Vec<&Contract> = registry.contracts().collect();
+            let contracts: Vec<Contract> = registry.contracts().map(published).collect();
+            print_list(of(*format), &contracts.iter().collect::<Vec<_>>())?;
+        }
+        ToolsCommand::Search { words, format } => {
+            let query = words.join(" ");
+            let found = registry.search(&query, TOOL_MATCHES_MAX);
+            if found.is_empty() {
+                let message = format!("no tool fits {query:?}: try other words");
+                return Err(CommandError::failed(message).hint("haft tools list"));
+            }
+            let contracts: Vec<&Contract> = found.iter().map(|contract| &**contract).collect();
             print_list(of(*format), &contracts)?;
         }
         ToolsCommand::Show { tool, format } => {
             let contract = registry.contract(tool).ok_or_else(|| {
                 CommandError::usage(compose::unknown_tool(&registry, tool)).hint("haft tools list")
             })?;
-            print_one(of(*format), contract)?;
+            print_one(of(*format), &published(contract))?;
         }
     }
     Ok(Status::Done)

@@ -14,11 +14,13 @@ use crate::settings::Settings;
 pub(super) fn of(settings: &Settings) -> String {
     let sandbox = &settings.sandbox;
     let python: Vec<_> = settings.python.entries.iter().map(|entry| &entry.dir).collect();
+    let commands: Vec<_> = settings.commands.entries.iter().map(|entry| &entry.id).collect();
     let default_guard = NetworkGuard::from(Guard::default());
     let entries = [
         ("allow", !settings.allow.is_empty(), json!(settings.allow)),
         ("allow_hosts", !settings.allow_hosts.is_empty(), json!(settings.allow_hosts)),
         ("allow_network", settings.allow_network, json!(true)),
+        ("commands", !commands.is_empty(), json!(commands)),
         (
             "network_guard",
             settings.network_guard != default_guard,

@@ -1,10 +1,12 @@
 //! From the text of a manifest, or of the rules for a project, to what it says. Every key and every entry of a list is
 //! read by itself, so that one mistake does not hide the next.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use haft_contract::Variables;
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
+use haft_lsp::builtin_languages;
 use haft_policy::{Conditions, Rule, RuleScope, RuleSet};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use toml::Spanned;
@@ -12,9 +14,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 use super::{
-    DurabilitySection, Manifest, ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection,
-    ProjectText, PythonEntry, SandboxSection, ScopeSection, SnapshotsSection, WATCHDOGS_MAX,
-    WatchdogEntry,
+    COMMANDS_MAX, CommandEntry, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry,
+    MCP_SERVERS_MAX, Manifest, ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection,
+    ProjectText, PythonEntry, SandboxSection, ScopeSection, ServerEntry, SkillsSection,
+    SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry, WebSearchSection, language_name_problem,
+    server_name_problem,
 };
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
@@ -23,8 +27,11 @@ const SECTIONS: &[(&str, &[&str])] = &[
         "",
         &[
             "allow_network",
+            "commands",
             "durability",
             "limits",
+            "lsp",
+            "mcp",
             "model",
             "network_guard",
             "permissions",
@@ -38,14 +45,55 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "roots",
             "sandbox",
             "scope",
+            "skills",
             "snapshots",
             "tools",
             "watchdogs",
+            "web_search",
         ],
     ),
+    (
+        "commands",
+        &[
+            "allow_dash",
+            "argv",
+            "cwd",
+            "dangerous",
+            "description",
+            "effect",
+            "id",
+            "kind",
+            "parameters",
+            "requires",
+            "timeout_ms",
+        ],
+    ),
+    ("commands.requires", &["fs", "net"]),
+    ("commands.requires.fs", &["read", "write"]),
+    ("commands.requires.net", &["hosts"]),
     ("durability", &["journal", "keep_bytes", "keep_days", "on_repeat"]),
     ("limits", &["output_bytes", "timeout_ms"]),
+    (LSP_LANGUAGE, &["command", "enabled", "extensions", "root_markers", "settings"]),
+    (
+        MCP_SERVER,
+        &[
+            "args",
+            "command",
+            "cwd",
+            "enabled",
+            "env",
+            "headers",
+            "oauth",
+            "readable",
+            "requires",
+            "timeout_ms",
+            "token_variable",
+            "trust_annotations",
+            "url",
+        ],
+    ),
     ("model", &["base_url", "idle_ms", "key_variable", "name", "timeout_ms"]),
+    ("oauth", &["client_id", "client_metadata_url", "client_secret", "redirect_port", "scopes"]),
     ("permissions", &["action", "match", "not_match", "pattern", "permission", "when"]),
     ("plan", &["parallel", "tools"]),
     (PLAN_TOOL, &["concurrency", "per_minute"]),
@@ -73,8 +121,11 @@ const SECTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("scope", &["attempt", "iteration", "node", "run"]),
+    ("skills", &["paths"]),
     ("snapshots", &["enabled", "exclude", "file_bytes", "files", "ignored_bytes", "ignored_files"]),
     ("watchdogs", &["program", "timeout_ms"]),
+    ("web_search", &["calls_max", "providers", "timeout_ms"]),
+    (SEARCH_PROVIDERS, &["key_variable", "kind", "url"]),
 ];
 /// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
 const PROJECT: &str = "(project)";
@@ -82,13 +133,19 @@ const PROJECT: &str = "(project)";
 const PYTHON: &str = "python";
 /// The section that stands for that of any one tool below `plan.tools`.
 const PLAN_TOOL: &str = "plan.tools.*";
+/// The section that stands for that of any one MCP server.
+const MCP_SERVER: &str = "mcp.*";
+/// The section that stands for that of any one language.
+const LSP_LANGUAGE: &str = "lsp.*";
 /// Keys that people look for in a manifest and that must not be there, with what to do instead.
 const FLAGS_ONLY: &[(&str, &str)] = &[(
     "unsafe_no_sandbox",
     "unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: give \
      --unsafe-no-sandbox, or set HAFT_UNSAFE_NO_SANDBOX=true",
 )];
-/// What people call a key in the table of the model.
+/// The section of the entries of one list.
+const SEARCH_PROVIDERS: &str = "web_search.providers";
+/// What people call a key in the tables of the model and of providers.
 const KEYS_OF_MODELS: &[&str] = &["api_key", "key", "token"];
 /// How far an unknown key may be from the known one that is suggested, in typing mistakes.
 const MISTAKES_MAX: usize = 2;
@@ -160,10 +217,13 @@ impl Reader {
             }
             match name {
                 "allow_network" => manifest.allow_network = self.one(value),
+                "commands" => manifest.commands = self.commands(value),
                 "durability" => {
                     manifest.durability = self.section(&value, DurabilitySection::problems)
                 }
                 "limits" => manifest.limits = self.limits(value),
+                "lsp" => manifest.lsp = self.languages(value),
+                "mcp" => manifest.mcp = self.servers(value),
                 "model" => manifest.model = self.section(&value, ModelSection::problems),
                 "network_guard" => manifest.network_guard = self.one(value),
                 "permissions" => manifest.permissions = self.permissions(value),
@@ -180,6 +240,7 @@ impl Reader {
                 }
                 "sandbox" => manifest.sandbox = self.section(&value, SandboxSection::problems),
                 "scope" => manifest.scope = self.section(&value, ScopeSection::problems),
+                "skills" => manifest.skills = self.section(&value, SkillsSection::problems),
                 "snapshots" => manifest.snapshots = self.snapshots(value),
                 "tools" => {
                     let tools = self.list(value);
@@ -187,6 +248,9 @@ impl Reader {
                         Some(tools.into_iter().filter_map(|id| self.one(id)).collect());
                 }
                 "watchdogs" => manifest.watchdogs = self.watchdogs(value),
+                "web_search" => {
+                    manifest.web_search = self.section(&value, WebSearchSection::problems)
+                }
                 other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
             }
         }
@@ -282,6 +346,62 @@ impl Reader {
         directories
     }
 
+    fn commands(&mut self, value: Value<'_>) -> Vec<CommandEntry> {
+        let whole = value.span();
+        let mut commands: Vec<CommandEntry> = Vec::new();
+        for entry in self.list(value) {
+            let Some(command) = self.one::<CommandEntry>(entry.clone()) else { continue };
+            let mut problems = command.problems();
+            if commands.iter().any(|known| known.id == command.id) {
+                let message = format!("id: {} is declared by another entry already", command.id);
+                problems.push(("id", None, message));
+            }
+            self.problems.extend(problems.into_iter().map(|(key, item, message)| {
+                let span = item
+                    .map_or_else(|| span_of(&entry, key), |place| span_of_item(&entry, key, place));
+                Problem { span, message }
+            }));
+            commands.push(command);
+        }
+        if commands.len() > COMMANDS_MAX {
+            let found = commands.len();
+            let message = format!("expected at most {COMMANDS_MAX} commands, found {found}");
+            self.problems.push(Problem { span: whole, message });
+        }
+        commands
+    }
+
+    fn servers(&mut self, value: Value<'_>) -> BTreeMap<String, ServerEntry> {
+        let whole = value.span();
+        let mut servers = BTreeMap::new();
+        let table = match value.into_inner() {
+            DeValue::Table(table) => table,
+            other => {
+                let message = format!(
+                    "expected tables such as [mcp.NAME] for MCP servers, found {}",
+                    kind_of(&other)
+                );
+                self.problems.push(Problem { span: whole, message });
+                return servers;
+            }
+        };
+        for (name, entry) in table {
+            let span = name.span();
+            if let Some(message) = server_name_problem(name.get_ref()) {
+                self.problems.push(Problem { span, message });
+                continue;
+            }
+            let server = self.section(&entry, ServerEntry::problems);
+            servers.insert(name.into_inner().into_owned(), server);
+        }
+        if servers.len() > MCP_SERVERS_MAX {
+            let message =
+                format!("expected at most {MCP_SERVERS_MAX} MCP servers, found {}", servers.len());
+            self.problems.push(Problem { span: whole, message });
+        }
+        servers
+    }
+
     /// Reads one entry key by key. Keys that nobody knows were reported before.
     fn python_entry(&mut self, value: Value<'_>) -> Option<PythonEntryRead> {
         let span = value.span();
@@ -317,6 +437,38 @@ impl Reader {
         let has_dir = dir.is_some();
         python.dir = dir.unwrap_or(python.dir);
         Some(PythonEntryRead { python, has_dir })
+    }
+
+    fn languages(&mut self, value: Value<'_>) -> BTreeMap<String, LanguageEntry> {
+        let whole = value.span();
+        let mut languages = BTreeMap::new();
+        let table = match value.into_inner() {
+            DeValue::Table(table) => table,
+            other => {
+                let found = kind_of(&other);
+                let message =
+                    format!("expected tables such as [lsp.NAME] for languages, found {found}");
+                self.problems.push(Problem { span: whole, message });
+                return languages;
+            }
+        };
+        let known = builtin_languages();
+        for (name, entry) in table {
+            let span = name.span();
+            if let Some(message) = language_name_problem(name.get_ref()) {
+                self.problems.push(Problem { span, message });
+                continue;
+            }
+            let is_known = known.iter().any(|language| language.name == *name.get_ref());
+            let language = self.section(&entry, |entry: &LanguageEntry| entry.problems(is_known));
+            languages.insert(name.into_inner().into_owned(), language);
+        }
+        if languages.len() > LSP_LANGUAGES_MAX {
+            let found = languages.len();
+            let message = format!("expected at most {LSP_LANGUAGES_MAX} languages, found {found}");
+            self.problems.push(Problem { span: whole, message });
+        }
+        languages
     }
 
     fn watchdogs(&mut self, value: Value<'_>) -> Vec<WatchdogEntry> {
@@ -423,7 +575,7 @@ impl Reader {
 
     /// Reports a key that its section does not have. Places that are no section are left to their own types.
     fn knows(&mut self, section: &str, key: &str, span: std::ops::Range<usize>) -> bool {
-        let section = if section.starts_with("plan.tools.") { PLAN_TOOL } else { section };
+        let section = section_of(section);
         let Some((_, keys)) = SECTIONS.iter().find(|(name, _)| *name == section) else {
             return true;
         };
@@ -434,10 +586,13 @@ impl Reader {
             self.problems.push(Problem { span, message: (*message).to_owned() });
             return false;
         }
-        if section == "model" && KEYS_OF_MODELS.contains(&key) {
-            let message = "a key cannot be set in a manifest, which travels with the workspace: put it into the \
-                           provider's environment variable, such as OPENAI_API_KEY, or into one that key_variable names";
-            self.problems.push(Problem { span, message: message.to_owned() });
+        if matches!(section, "model" | SEARCH_PROVIDERS) && KEYS_OF_MODELS.contains(&key) {
+            let usual = if section == "model" { "OPENAI_API_KEY" } else { "BRAVE_API_KEY" };
+            let message = format!(
+                "a key cannot be set in a manifest, which travels with the workspace: put it into the \
+                 provider's environment variable, such as {usual}, or into one that key_variable names"
+            );
+            self.problems.push(Problem { span, message });
             return false;
         }
         let distance = |known: &&&str| strsim::osa_distance(key, known);
@@ -449,6 +604,22 @@ impl Reader {
         };
         self.problems.push(Problem { span, message: format!("unknown key {key:?}: {advice}") });
         false
+    }
+}
+
+/// Returns the name under which the keys of a section are listed.
+fn section_of(section: &str) -> &str {
+    if section.starts_with("plan.tools.") {
+        return PLAN_TOOL;
+    }
+    if let Some(name) = section.strip_prefix("lsp.") {
+        // What is below is a server's own affair.
+        return if name.contains('.') { section } else { LSP_LANGUAGE };
+    }
+    match section.strip_prefix("mcp.").map(|rest| rest.split_once('.')) {
+        Some(None) => MCP_SERVER,
+        Some(Some((_, inner))) => inner,
+        None => section,
     }
 }
 

@@ -151,6 +151,9 @@ match = ["git status --short"]
                 protect: [],
                 unprotect: [],
             },
+            skills: SkillsSection {
+                paths: [],
+            },
             snapshots: SnapshotsSection {
                 enabled: None,
                 exclude: [],
@@ -175,7 +178,15 @@ match = ["git status --short"]
                     memory_bytes: None,
                 },
             ],
+            lsp: {},
+            mcp: {},
+            commands: [],
             watchdogs: [],
+            web_search: WebSearchSection {
+                providers: [],
+                calls_max: None,
+                timeout_ms: None,
+            },
             reference_watchdog: None,
             permissions: [
                 Rule {
@@ -216,7 +227,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of allow_network, durability, limits, model, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, snapshots, tools, watchdogs
+            haft.toml:3:1: unknown key "colour": expected one of allow_network, commands, durability, limits, lsp, mcp, model, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
               |
             3 | colour = "red"
               | ^^^^^^
@@ -794,6 +805,110 @@ fn snapshots_have_bounds_and_patterns() {
     let fine =
         "[snapshots]\nignored_files = 0\nignored_bytes = 0\nexclude = [\"!a\", \"\\\\#x\"]\n";
     assert!(read::read(fine, Examples::Checked).is_ok());
+}
+
+#[test]
+fn providers_of_searches_are_checked() {
+    let check =
+        |text: &str, expect: Expect| check_problems(&format!("[web_search]\n{text}"), &expect);
+    check(
+        "calls_max = 0\ntimeout_ms = 3600001",
+        expect![[r#"
+        manifest haft.toml has 2 problems
+
+        haft.toml:2:13: calls_max: expected 1 to 10000 searches, found 0
+          |
+        2 | calls_max = 0
+          |             ^
+
+        haft.toml:3:14: timeout_ms: expected 1 to 3600000 milliseconds, found 3600001
+          |
+        3 | timeout_ms = 3600001
+          |              ^^^^^^^
+    "#]],
+    );
+    check(
+        "providers = [{ kind = \"google\" }, { kind = \"searxng\" }]",
+        expect![[r#"
+        manifest haft.toml has 2 problems
+
+        haft.toml:2:13: kind: unknown kind "google": expected "searxng", "brave" or "tavily"
+          |
+        2 | providers = [{ kind = "google" }, { kind = "searxng" }]
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+        haft.toml:2:13: searxng: url: expected where the instance is, such as "https://searx.example.org"
+          |
+        2 | providers = [{ kind = "google" }, { kind = "searxng" }]
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn no_key_is_set_in_a_manifest_or_shown() {
+    let check =
+        |text: &str, expect: Expect| check_problems(&format!("[web_search]\n{text}"), &expect);
+    check(
+        "providers = [{ kind = \"brave\", url = \"https://u:p@a.b\" }]",
+        expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:13: brave: url: it holds a user name or a password, and neither is ever sent: leave them out
+          |
+        2 | providers = [{ kind = "brave", url = "https://u:***@a.b" }]
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "providers = [{ kind = \"brave\", key_variable = \"sk-123abc\" }]",
+        expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:13: key_variable: expected the name of an environment variable, in capitals, and not a key
+          |
+        2 | providers = [{ kind = "brave", key_variable = "***" }]
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "providers = [{ kind = \"tavily\", key = \"tvly-123abc\" }]",
+        expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:33: a key cannot be set in a manifest, which travels with the workspace: put it into the provider's environment variable, such as BRAVE_API_KEY, or into one that key_variable names
+          |
+        2 | providers = [{ kind = "tavily", key = "***" }]
+          |                                 ^^^
+    "#]],
+    );
+    check(
+        "providers = [{ kind = \"tavily\", timeout_ms = 1 }]",
+        expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:33: unknown key "timeout_ms": expected one of key_variable, kind, url
+          |
+        2 | providers = [{ kind = "tavily", timeout_ms = 1 }]
+          |                                 ^^^^^^^^^^
+    "#]],
+    );
+    let eleven = ["{ kind = \"brave\" }"; 11].join(", ");
+    check(
+        &format!("providers = [{eleven}]"),
+        expect![[r#"
+        manifest haft.toml has 1 problem
+
+        haft.toml:2:13: expected at most 10 providers, found 11
+          |
+        2 | providers = [{ kind = "brave" }, { kind = "brave" }, { kind = "brave" }, { kind = "brave" }, { kind = "brave" }, { kind 
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    let most = ["{ kind = \"brave\" }"; 10].join(", ");
+    let most =
+        format!("[web_search]\ncalls_max = 10000\ntimeout_ms = 3600000\nproviders = [{most}]");
+    assert_eq!(parse(&most).unwrap().web_search.providers.len(), 10);
 }
 
 #[test]

@@ -38,7 +38,11 @@ mod tests {
 
     #[test]
     fn every_tool_has_an_example() {
-        let tools = haft::Registry::new(haft_tools::tools(Profile::Contract)).unwrap();
+        let tools = haft::Registry::new(haft_tools::tools(
+            Profile::Contract,
+            &haft_tools::ToolOptions::default(),
+        ))
+        .unwrap();
         let ids: Vec<&ToolId> = tools.contracts().map(|contract| &contract.id).collect();
         let answers = answers(Profile::Contract);
         assert_eq!(answers.iter().map(|(id, _)| id).collect::<Vec<_>>(), ids);

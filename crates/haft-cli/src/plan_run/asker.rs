@@ -1,9 +1,9 @@
 //! Asking the person at the terminal in the middle of a plan: the live view makes way for the question, and there is
-//! one question at a time, whether it is about a call or about a dangerous tool.
+//! one question at a time, whether it is about a call, about a dangerous tool, or what a tool wants to know.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft::{Answer, Ask, Asker};
+use haft::{Answer, Ask, Asker, Inquiry, Reply};
 use haft_contract::BoxFuture;
 use tokio::sync::Mutex;
 
@@ -28,6 +28,14 @@ impl PlanAsker {
     pub(super) fn is_asking(&self) -> bool {
         self.is_asking.load(Ordering::Relaxed)
     }
+
+    /// Makes the screen free for a question, until what is returned goes.
+    async fn begin(&self) -> Question<'_> {
+        let question = Question(self);
+        self.is_asking.store(true, Ordering::Relaxed);
+        self.screen.make_way().await;
+        question
+    }
 }
 
 /// A question that is before the person. Withdrawing it gives the screen back, too.
@@ -44,10 +52,16 @@ impl Asker for PlanAsker {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
-            let _question = Question(self);
-            self.is_asking.store(true, Ordering::Relaxed);
-            self.screen.make_way().await;
+            let _question = self.begin().await;
             self.person.ask(ask).await
+        })
+    }
+
+    fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let _question = self.begin().await;
+            self.person.inquire(inquiry).await
         })
     }
 }

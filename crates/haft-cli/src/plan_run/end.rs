@@ -69,7 +69,7 @@ pub(crate) fn tell_end(driven: &Driven, args: &DriveArgs, setting_args: &Setting
     }
     let next = match next(driven, status) {
         Next::Look => format!("haft runs show {}", driven.run),
-        Next::Resume { allow } => resume(driven, allow, args, setting_args),
+        Next::Resume { with } => resume(driven, with.as_deref(), args, setting_args),
         Next::RetryFailed => {
             format!("{} --retry-failed", resume(driven, None, args, setting_args))
         }
@@ -125,24 +125,30 @@ fn ending(driven: &Driven) -> String {
 }
 
 /// What somebody does next.
-enum Next<'d> {
+enum Next {
     /// Looks at what became of the calls.
     Look,
-    /// Goes on, with one more tool allowed if one was refused.
-    Resume { allow: Option<&'d str> },
+    /// Goes on, with the options that allow what was refused.
+    Resume { with: Option<String> },
     /// Goes on with what failed, once the cause of that is mended.
     RetryFailed,
 }
 
-fn next(driven: &Driven, status: Status) -> Next<'_> {
+fn next(driven: &Driven, status: Status) -> Next {
     match (&driven.trace.ending, status) {
         (_, Status::InDoubt) => Next::Look,
-        (Ending::Stopped | Ending::Aborted, _) => Next::Resume { allow: None },
+        (Ending::Stopped | Ending::Aborted, _) => Next::Resume { with: None },
         (_, Status::Refused) => match culprit(driven) {
-            Some(node) if node.error.as_ref().is_some_and(is_of_permission) => {
-                Next::Resume { allow: Some(node.tool.as_str()) }
-            }
-            _ => Next::Look,
+            Some(node) => match node.error.as_ref().filter(|error| is_of_permission(error)) {
+                Some(error) => {
+                    let tool = || format!("--allow {}", quote::shell(node.tool.as_str()));
+                    Next::Resume {
+                        with: Some(hint::host_options(&error.text).unwrap_or_else(tool)),
+                    }
+                }
+                None => Next::Look,
+            },
+            None => Next::Look,
         },
         (_, Status::Failed) if culprit(driven).is_some_and(was_called) => Next::RetryFailed,
         _ => Next::Look,
@@ -167,7 +173,7 @@ fn is_of_permission(error: &NodeError) -> bool {
 /// Returns the command that goes on with a run: what was allowed is not kept with it, so it is named again.
 fn resume(
     driven: &Driven,
-    allow: Option<&str>,
+    with: Option<&str>,
     args: &DriveArgs,
     setting_args: &SettingArgs,
 ) -> String {
@@ -175,8 +181,13 @@ fn resume(
     if let Some(root) = setting_args.root.as_ref().filter(|root| !root.as_os_str().is_empty()) {
         command.push_str(&format!(" --root {}", quote::shell(&root.to_string_lossy())));
     }
-    for name in setting_args.allow.iter().map(String::as_str).chain(allow) {
-        command.push_str(&format!(" --allow {}", quote::shell(name)));
+    let tools = setting_args.allow.iter().map(|tool| ("--allow", tool));
+    let hosts = setting_args.allow_host.iter().map(|host| ("--allow-host", host));
+    for (flag, named) in tools.chain(hosts) {
+        command.push_str(&format!(" {flag} {}", quote::shell(named)));
+    }
+    if let Some(with) = with {
+        command.push_str(&format!(" {with}"));
     }
     if args.allow_dangerous {
         command.push_str(" --allow-dangerous");

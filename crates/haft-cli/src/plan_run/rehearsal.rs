@@ -91,9 +91,9 @@ async fn rehearsed(
 ) -> Result<Vec<Rehearsed>, CommandError> {
     let settings = super::with_tools_of(work, settings, args, Unconfirmed::Leave, state).await?;
     let runtime = compose::unrecorded_plan_runtime(&work.tools, &settings, state)?;
-    super::warn_of_unknown(&settings, runtime.registry());
+    super::warn_of_unknown(&settings, &runtime.registry());
     let session = compose::session(&runtime, &settings, super::FRONT_END)?;
-    let allow = super::allowed(args, &settings, runtime.registry());
+    let allow = super::allowed(args, &settings, &runtime.registry());
     let stages = stages(&work.plan);
     let mut nodes = Vec::with_capacity(stages.len());
     for (node, stage) in work.plan.nodes().iter().zip(&stages) {

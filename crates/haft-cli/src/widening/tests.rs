@@ -54,6 +54,12 @@ fn what_widens_is_named_and_taken_out() {
     ] {
         check(python, &[python]);
     }
+    check(
+        "[mcp.git]\ncommand = \"x\"\nenv = { TOKEN = \"hush\" }\nrequires.net.hosts = [\"a.b\"]",
+        &[
+            "mcp.git = { command = [\"x\"], env = [\"TOKEN\"], requires = {\"net\":{\"hosts\":[\"a.b\"]}} }",
+        ],
+    );
     check("durability.journal = \"j.sqlite\"", &["durability.journal = \"j.sqlite\""]);
     check(
         "durability.journal = \"postgres://a:secret@b/c\"",
@@ -73,6 +79,14 @@ fn what_widens_is_named_and_taken_out() {
             "model.name = \"openai/m\"",
             "model.base_url = \"https://a.b/v1\"",
             "model.key_variable = \"K\"",
+        ],
+    );
+    check("web_search.calls_max = 1", &["web_search.calls_max = 1"]);
+    check(
+        "[[web_search.providers]]\nkind = \"brave\"\nkey_variable = \"K\"\n[[web_search.providers]]\nkind = \"searxng\"\nurl = \"http://a.b\"",
+        &[
+            "web_search.providers = [{ kind = \"brave\", key_variable = \"K\" }]",
+            "web_search.providers = [{ kind = \"searxng\", url = \"http://a.b\" }]",
         ],
     );
     for root in ["/", "..", "../other", "link", "sub/../..", "missing"] {

@@ -66,8 +66,8 @@ fn the_version_and_a_missing_command() {
               --allow <TOOL>              Allow every call of a tool for this session (can be repeated)
               --allow-network[=<BOOL>]    Let commands use the network [env: HAFT_ALLOW_NETWORK] [possible
                                           values: true, false]
-              --allow-host <HOST>         Host that commands may reach, through a proxy of their own (can be
-                                          repeated)
+              --allow-host <HOST>         Host that tools may reach, and commands through a proxy of their
+                                          own (can be repeated)
               --network-guard <STRENGTH>  How many commands are refused by name while they have no network
                                           [env: HAFT_NETWORK_GUARD] [possible values: kernel, standard,
                                           strict]
@@ -124,6 +124,7 @@ fn the_reference_has_every_command_and_no_machine() {
             "## haft do",
             "## haft tools",
             "## haft tools list",
+            "## haft tools search",
             "## haft tools show",
             "## haft run",
             "## haft resume",
@@ -142,6 +143,13 @@ fn the_reference_has_every_command_and_no_machine() {
             "## haft diff",
             "## haft undo",
             "## haft mcp",
+            "## haft mcp add",
+            "## haft mcp list",
+            "## haft mcp remove",
+            "## haft mcp test",
+            "## haft mcp login",
+            "## haft mcp logout",
+            "## haft serve",
             "## haft policy",
             "## haft policy list",
             "## haft policy explain",
@@ -154,6 +162,11 @@ fn the_reference_has_every_command_and_no_machine() {
             "## haft registry list",
             "## haft registry sync",
             "## haft registry add",
+            "## haft skills",
+            "## haft skills list",
+            "## haft skills show",
+            "## haft skills check",
+            "## haft skills instructions",
             "## haft doctor",
             "## haft init",
             "## haft trust",

@@ -13,12 +13,13 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::mcp_wire::driver::{Lifeline, Place, haft};
+use crate::serve::Serving;
 
 /// A file that calls read; what is in it is compared with the file itself.
 const SAMPLE: &str = "crates/haft-contract/src/effect.rs";
 
 /// Returns the place of a client that `cargo xtask test` installs.
-fn client(variable: &str) -> PathBuf {
+pub(crate) fn client(variable: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(path) => path.into(),
         None => {
@@ -66,12 +67,22 @@ fn sample_matches(place: &Place, needle: &str) -> String {
     found.join("\n")
 }
 
-/// Returns the steps that the Python client took.
+/// Returns the steps that the Python client took with a server that it started.
 fn drive_python(place: &Place, mode: &str) -> Vec<Value> {
+    drive_python_with(place, mode, &json!({}))
+}
+
+/// Returns the steps that the Python client took with a server that listens.
+fn drive_python_over_http(place: &Place, mode: &str) -> Vec<Value> {
+    let serving = Serving::start(place, &["--allow", "bash"]);
+    drive_python_with(place, mode, &json!({"url": serving.url, "token": serving.token}))
+}
+
+fn drive_python_with(place: &Place, mode: &str, server: &Value) -> Vec<Value> {
     let lifeline = place.root().join("alive");
     let made = Command::new("mkfifo").arg(&lifeline).status().unwrap();
     assert!(made.success(), "mkfifo: {made}");
-    let order = json!({
+    let mut order = json!({
         "command": haft(),
         "args": ["mcp", "--allow", "bash"],
         "env": place.variables().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
@@ -82,6 +93,10 @@ fn drive_python(place: &Place, mode: &str) -> Vec<Value> {
         "read": {"path": SAMPLE, "start_line": 1, "end_line": 3},
         "grep": {"pattern": "pub enum", "path": SAMPLE},
     });
+    let (Some(order_fields), Some(server)) = (order.as_object_mut(), server.as_object()) else {
+        unreachable!("both are objects")
+    };
+    order_fields.extend(server.clone());
     run_python(place, "drive.py", &order)
 }
 
@@ -128,7 +143,7 @@ fn the_python_sdk_works_in_the_newer_era() {
         steps,
         &expect![[r#"
             {"step":"connect","version":"2026-07-28","name":"haft"}
-            {"step":"list","names":["apply_patch","bash","edit","glob","grep","read","todo","write"]}
+            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
             {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
             {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
             {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
@@ -153,7 +168,57 @@ fn the_python_sdk_works_in_the_older_era() {
         steps,
         &expect![[r#"
             {"step":"connect","version":"2025-11-25","name":"haft"}
-            {"step":"list","names":["apply_patch","bash","edit","glob","grep","read","todo","write"]}
+            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
+            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
+            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
+            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
+            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
+            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
+            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
+            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
+            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
+            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
+            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
+            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
+            {"step":"closed"}"#]],
+    );
+}
+
+#[test]
+fn the_python_sdk_works_over_http_in_the_newer_era() {
+    let place = copy_of_repository();
+    let steps = drive_python_over_http(&place, "auto");
+    check_steps(
+        &place,
+        steps,
+        &expect![[r#"
+            {"step":"connect","version":"2026-07-28","name":"haft"}
+            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
+            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
+            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
+            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
+            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
+            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
+            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
+            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
+            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
+            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
+            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
+            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
+            {"step":"closed"}"#]],
+    );
+}
+
+#[test]
+fn the_python_sdk_works_over_http_in_the_older_era() {
+    let place = copy_of_repository();
+    let steps = drive_python_over_http(&place, "legacy");
+    check_steps(
+        &place,
+        steps,
+        &expect![[r#"
+            {"step":"connect","version":"2025-11-25","name":"haft"}
+            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
             {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
             {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
             {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
@@ -279,6 +344,25 @@ fn the_inspector_finds_nothing_to_object_to() {
             inspect(&place, &["--method", "tools/list", "--strict", "--protocol-era", era]);
         let tools = listed["result"]["tools"].as_array().unwrap();
         assert!(tools.iter().any(|tool| tool["name"] == "read"), "{era}: {listed}");
+    }
+}
+
+#[test]
+fn the_inspector_works_over_http_in_both_eras() {
+    let place = copy_of_repository();
+    let serving = Serving::start(&place, &[]);
+    let header = format!("Authorization: Bearer {}", serving.token.as_deref().unwrap());
+    let range = json!({"path": SAMPLE, "start_line": 1, "end_line": 3}).to_string();
+    for era in ["legacy", "modern"] {
+        let mut command = place.command(client("HAFT_TEST_NODE"));
+        command.arg(client("HAFT_TEST_INSPECTOR")).args(["--cli", "-q", "--format", "json"]);
+        command.args(["--transport", "http", "--server-url", &serving.url, "--header", &header]);
+        command.args(["--protocol-era", era, "--method", "tools/call", "--tool-name", "read"]);
+        let output = command.args(["--tool-args-json", &range]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let answer: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|err| panic!("{era}: {err}\n{stderr}"));
+        assert_eq!(answer["result"]["content"][0]["text"], sample_lines(&place, 3), "{era}");
     }
 }
 

@@ -8,6 +8,7 @@
 mod asking;
 pub(crate) mod driver;
 mod durable;
+mod searching;
 
 use std::time::Instant;
 
@@ -92,9 +93,9 @@ fn the_older_era_shakes_hands() {
         &[],
         requests,
         &expect![[r#"
-            initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends."}}
+            initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{"listChanged":true}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends. Before work that a skill is for, load it: the description of the tool skill lists them."}}
             ping {"jsonrpc":"2.0","id":2,"result":{}}
-            tools/list {"jsonrpc":"2.0","id":3,"result":{"ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"]}}
+            tools/list {"jsonrpc":"2.0","id":3,"result":{"ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}}
             tools/list {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
             tools/call {"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
             tools/call {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
@@ -126,8 +127,8 @@ fn the_newer_era_says_who_it_is_each_time() {
         &[],
         requests,
         &expect![[r#"
-            server/discover {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"capabilities":{"resources":{},"tools":{}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends.","ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}}
-            tools/list {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","read","todo","write"]}}
+            server/discover {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2024-11-05","2025-03-26","2025-06-18","2025-11-25","2026-07-28"],"capabilities":{"resources":{},"tools":{"listChanged":true}},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends. Before work that a skill is for, load it: the description of the tool skill lists them.","ttlMs":60000,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"haft","title":"haft","version":"[version]"}}}}
+            tools/list {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}}
             tools/list {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown cursor: everything is on the first page"}}
             tools/call {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"one\ntwo\n"}],"isError":false,"_meta":{"haft/call":"[run]/main/0/1/1","haft/durationMs":"[ms]"}}}
             tools/call {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete","content":[{"type":"text","text":"path \"b.txt\" does not exist: did you mean a.txt?"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/2","haft/code":"TOOL_PATH_INVALID","haft/durationMs":"[ms]"}}}
@@ -160,7 +161,7 @@ fn a_failed_command_is_a_result_with_its_output() {
         &["--allow", "bash"],
         requests,
         &expect![[r#"
-            initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends."}}
+            initialize {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{},"tools":{"listChanged":true}},"serverInfo":{"name":"haft","title":"haft","version":"[version]"},"instructions":"Tools that work in [root]. Paths are relative to that directory, or absolute inside it. What each call did is recorded. A long output is cut and says where all of it is: get the part you need with read. What a rule or a missing capability refuses will be refused again: do not look for a way around it, tell the user what you need and what the message says would allow it. bash runs in a sandbox: without network unless hosts are granted, with a /tmp and a home of its own that go when the command ends. Before work that a skill is for, load it: the description of the tool skill lists them."}}
             tools/call {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"bash exited with status 3\nout\nerr\n"}],"isError":true,"_meta":{"haft/call":"[run]/main/0/1/1","haft/code":"TOOL_COMMAND_FAILED","haft/durationMs":"[ms]","haft/enforced":"[enforced]","haft/exitCode":3}}}
             exit status: 0"#]],
     );
@@ -185,7 +186,7 @@ fn the_list_of_tools_is_small_and_always_the_same() {
         assert_eq!(hints.values().filter(|hint| hint.is_boolean()).count(), 4, "{tool}");
     }
     let bytes = answer.to_string().len();
-    assert!(bytes <= 8_192, "the list of tools has {bytes} bytes");
+    assert!(bytes <= 16_384, "the list of tools has {bytes} bytes");
     let printed = place.haft_json(&["tools", "list", "--format", "mcp"]);
     assert_eq!(printed, json!({"tools": tools}), "haft tools list --format mcp prints the same");
 }

@@ -8,15 +8,23 @@ use crate::world::World;
 #[test]
 fn a_list_for_people() {
     World::new().check(&["tools", "list"], &expect![[r#"
-        TOOL         EFFECT      KIND     DESCRIPTION
-        apply_patch  once        edit     Apply a patch to several files, all of it or nothing
-        bash         once        execute  Run one command and return its stdout and stderr in order
-        edit         once        edit     Replace an exact passage of a file
-        glob         read        search   Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path
-        grep         read        search   Search file contents
-        read         read        read     Read a text file
-        todo         idempotent  other    Store the todo list of this session, in place of the former one
-        write        once        edit     Create or replace a file; parent directories are made
+        TOOL           EFFECT      KIND     DESCRIPTION
+        apply_patch    once        edit     Apply a patch to several files, all of it or nothing
+        bash           once        execute  Run one command and return its stdout and stderr in order
+        edit           once        edit     Replace an exact passage of a file
+        glob           read        search   Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path
+        grep           read        search   Search file contents
+        lsp            read        search   Ask a language server about code: where a name is defined or used, what it is, what is wrong with a file, which symbols there are
+        question       read        other    Ask the user, and wait for the answers
+        read           read        read     Read a text file
+        repo_clone     once        fetch    Clone a git repository over https into a new directory
+        repo_overview  read        read     Show what a directory of sources holds: its tree, languages with sizes, and entry points (programs, scripts, build targets, documents)
+        skill          read        think    Load a skill: instructions for one kind of work, written by the user or the project
+        todo           idempotent  other    Store the todo list of this session, in place of the former one
+        tool_search    read        search   Find tools by what they do
+        web_fetch      read        fetch    Fetch a URL and return its text: the main content of a web page as Markdown, with its title and the URL it was found at; JSON and text as they are; the text of a PDF
+        web_search     read        fetch    Search the web and return titles, URLs and snippets; web_fetch reads a page
+        write          once        edit     Create or replace a file; parent directories are made
         --- status 0
     "#]]);
     World::new().check(
@@ -243,7 +251,10 @@ fn one_tool_for_each_api() {
 #[test]
 fn a_list_for_each_api_holds_what_is_shown_singly() {
     let world = World::new();
-    let ids = ["apply_patch", "bash", "edit", "glob", "grep", "read", "todo", "write"];
+    let all = world.json(&["tools", "list", "--format", "json"]);
+    let ids: Vec<&str> =
+        all.as_array().unwrap().iter().map(|tool| tool["id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted() && ids.len() > 8, "{ids:?}");
     for (format, pointer) in [
         ("json", ""),
         ("openai", ""),
@@ -298,4 +309,30 @@ fn gemini_gets_no_field_that_it_does_not_know() {
             check(&declaration["parameters"]);
         }
     }
+}
+
+#[test]
+fn tools_are_found_by_what_they_do() {
+    let world = World::new();
+    world.check(
+        &["tools", "search", "replace", "a", "passage"],
+        &expect![[r#"
+        TOOL   EFFECT  KIND  DESCRIPTION
+        edit   once    edit  Replace an exact passage of a file
+        write  once    edit  Create or replace a file; parent directories are made
+        --- status 0
+    "#]],
+    );
+    let found = world.json(&["tools", "search", "find files", "--json"]);
+    assert_eq!(found[0]["id"], "glob", "{found:#}");
+    world.check(
+        &["tools", "search", "xylophone"],
+        &expect![[r#"
+        --- stderr
+        error: no tool fits "xylophone": try other words
+
+        hint: haft tools list
+        --- status 1
+    "#]],
+    );
 }

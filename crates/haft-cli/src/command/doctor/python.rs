@@ -41,7 +41,10 @@ pub(super) async fn python_reports(
         return Ok(Vec::new());
     }
     let finder = compose::finder(settings, state)?;
-    let mut taken = python::taken(&Registry::new(haft_tools::tools(settings.profile))?);
+    let mut taken = python::taken(&Registry::new(haft_tools::tools(
+        settings.profile,
+        &haft_tools::ToolOptions::default(),
+    ))?);
     let mut reports = Vec::new();
     for entry in &settings.python.entries {
         let missing = entry.readable.iter().filter(|path| !path.exists());

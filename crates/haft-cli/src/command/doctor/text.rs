@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Bash, Files, Layer, Mechanism, ModelReport, Program, PythonReport, Reach, Report,
-    SandboxReport, Seen,
+    SandboxReport, SearchReport, Seen, ServerReport,
 };
 use crate::python::counted;
 
@@ -23,6 +23,8 @@ pub(super) fn text(report: &Report) -> String {
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
         ("Commands see", seen(&report.seen, &shown)),
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
+        ("MCP servers", report.mcp.iter().map(server).collect()),
+        ("Searches", report.web_search.iter().map(search).collect()),
         ("Model", report.model.iter().map(model).collect()),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
@@ -108,6 +110,13 @@ fn seen(seen: &Seen, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     lines
 }
 
+fn search(report: &SearchReport) -> String {
+    match &report.problem {
+        None => labelled("ok", report.kind, &report.url),
+        Some(problem) => labelled("--", report.kind, &format!("{}: {problem}", report.url)),
+    }
+}
+
 fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
     let dir = shown(&report.dir);
     let missing = report.not_readable.iter().map(|path| {
@@ -143,6 +152,21 @@ fn model(report: &ModelReport) -> String {
         (None, None) => format!("{name}{place}; no key is sent"),
     };
     labelled(if report.problem.is_none() { "ok" } else { "--" }, "model", &text)
+}
+
+fn server(report: &ServerReport) -> String {
+    let name = &report.name;
+    match (&report.problem, report.tools) {
+        (Some(problem), _) => labelled("--", "unusable", &format!("{name}: {problem}")),
+        (None, Some(tools)) => labelled(
+            "ok",
+            "server",
+            &format!("{name}: {} when last started", counted(tools, "tool")),
+        ),
+        (None, None) => {
+            labelled("~", "server", &format!("{name}: never started yet: haft mcp test {name}"))
+        }
+    }
 }
 
 fn files(files: &Files, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
@@ -229,6 +253,30 @@ mod tests {
     use super::super::reach::{NotReadable, RepositoryAbove};
     use super::*;
 
+    fn servers() -> Vec<ServerReport> {
+        let missing = "it is to be given the variable HUB_TOKEN, which is not set".to_owned();
+        vec![
+            ServerReport { name: "git".to_owned(), tools: Some(12), problem: None },
+            ServerReport { name: "new".to_owned(), tools: None, problem: None },
+            ServerReport { name: "hub".to_owned(), tools: Some(3), problem: Some(missing) },
+        ]
+    }
+
+    fn searches() -> Vec<SearchReport> {
+        vec![
+            SearchReport {
+                kind: "searxng",
+                url: "https://searx.example/".to_owned(),
+                problem: None,
+            },
+            SearchReport {
+                kind: "brave",
+                url: "https://api.search.brave.com/res/v1/".to_owned(),
+                problem: Some("its key is missing".to_owned()),
+            },
+        ]
+    }
+
     fn model() -> ModelReport {
         ModelReport {
             name: Some("openai/gpt-5".to_owned()),
@@ -290,6 +338,8 @@ mod tests {
                 not_readable: vec!["/srv/data".into()],
                 problem: None,
             }],
+            mcp: servers(),
+            web_search: searches(),
             files: Files {
                 state: "/home/ada/.local/state/haft".into(),
                 state_problem: None,
@@ -346,6 +396,17 @@ mod tests {
 
             Model
               ok  model                 openai/gpt-5; its key is in OPENAI_API_KEY
+
+            MCP servers
+              ok  server                git: 12 tools when last started
+              ~   server                new: never started yet: haft mcp test new
+              --  unusable              hub: it is to be given the variable HUB_TOKEN, which
+                                        is not set
+
+            Searches
+              ok  searxng               https://searx.example/
+              --  brave                 https://api.search.brave.com/res/v1/: its key is
+                                        missing
 
             Files of haft
               ok  state                 ~/.local/state/haft

@@ -20,7 +20,7 @@ pub(super) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Sta
     // Making a runtime and a session compiles everything, with what variables stand for here.
     let runtime = compose::unrecorded_runtime(&settings, state).await?;
     compose::session(&runtime, &settings, "cli")?;
-    let rules = compose::rules_in_force(&settings, runtime.registry())?;
+    let rules = compose::rules_in_force(&settings, &runtime.registry())?;
     let variables = compose::variables(runtime.roots());
     let answer = Answer { rules: rules.len(), findings: findings(&rules, &variables) };
     let status = if answer.findings.is_empty() { Status::Done } else { Status::Failed };

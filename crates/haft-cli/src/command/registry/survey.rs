@@ -72,7 +72,10 @@ pub(crate) async fn survey_of(
     state: &State,
 ) -> Result<Vec<Surveyed>, CommandError> {
     let finder = compose::finder(settings, state)?;
-    let mut taken = python::taken(&Registry::new(haft_tools::tools(settings.profile))?);
+    let mut taken = python::taken(&Registry::new(haft_tools::tools(
+        settings.profile,
+        &haft_tools::ToolOptions::default(),
+    ))?);
     let mut surveyed = Vec::new();
     for entry in entries {
         let found = finder.find(&entry, &taken).await;

@@ -104,6 +104,7 @@ impl Undoing {
             project_rules: None,
             watchdogs: Vec::new(),
             launcher: Launcher::new(compose::helper()?),
+            networking: haft::Networking::default(),
             sandbox: Sandbox { hidden, ..Sandbox::system() },
             environment: Vec::new(),
             sidecars: state.sessions(),

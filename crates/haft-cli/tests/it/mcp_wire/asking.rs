@@ -58,7 +58,21 @@ impl Client {
 
     /// Writes, responds to the question like this, and returns the question and the answer.
     fn write(&mut self, path: &str, content: &str, response: Value) -> (Value, Value) {
-        let mut params = self.params(path, content);
+        let params = self.params(path, content);
+        self.respond(params, "decision", response)
+    }
+
+    /// Has the agent ask, responds like this, and returns the form and the answer.
+    fn question(&mut self, arguments: &Value, response: Value) -> (Value, Value) {
+        let params = json!({"name": "question", "arguments": arguments});
+        let params = match self.era {
+            Era::Older => params,
+            Era::Newer => modern(params),
+        };
+        self.respond(params, "answers", response)
+    }
+
+    fn respond(&mut self, mut params: Value, name: &str, response: Value) -> (Value, Value) {
         match self.era {
             Era::Older => {
                 let call = self.server.begin("tools/call", params);
@@ -74,9 +88,9 @@ impl Client {
                 let asked = self.server.request("tools/call", params.clone());
                 assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
                 params["requestState"] = asked["result"]["requestState"].clone();
-                params["inputResponses"] = json!({"decision": response});
+                params["inputResponses"] = json!({name: response});
                 let answer = self.server.request("tools/call", params);
-                let question = &asked["result"]["inputRequests"]["decision"];
+                let question = &asked["result"]["inputRequests"][name];
                 (question["params"].clone(), answer)
             }
         }
@@ -95,6 +109,25 @@ fn decision(value: &str) -> Value {
 
 fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn the_agent_asks_and_the_user_answers() {
+    for era in ERAS {
+        let place = Place::new();
+        let mut client = Client::start(&place, era);
+        let questions = json!({"questions": [
+            {"question": "Which?", "options": [{"label": "one"}, {"label": "other"}]}]});
+        let content = json!({"q01": "other", "q01_other": "but later"});
+        let response = json!({"action": "accept", "content": content});
+        let (form, answer) = client.question(&questions, response);
+        assert!(form["message"].as_str().unwrap().starts_with("The agent asks."), "{form}");
+        let expected = json!({"answers": [["other", "but later"]]});
+        assert_eq!(answer["result"]["structuredContent"], expected, "{answer}");
+        let (_, answer) = client.question(&questions, json!({"action": "decline"}));
+        assert!(text(&answer).starts_with("the user did not answer: "), "{answer}");
+        client.server.end();
+    }
 }
 
 #[test]

@@ -58,13 +58,14 @@ fn a_preset_holds_for_tools_that_a_plan_names() {
         assert_eq!(rehearsed(&world, preset), rehearsal, "{preset}");
         let (found, shown) = driven(&world, preset, &[]);
         assert_eq!(found, statuses, "{preset}: {shown}");
-        assert!(shown.contains("`--allow fetching`"), "{preset}: {shown}");
+        assert!(shown.contains("`--allow-host example.org`"), "{preset}: {shown}");
     };
     check("read-only", ["be_asked", "be_refused", "run"], ["failed", "failed", "succeeded"]);
     check("ask", ["be_asked", "be_asked", "run"], ["failed", "failed", "succeeded"]);
     check("workspace", ["be_asked", "run", "run"], ["failed", "succeeded", "succeeded"]);
-    let named = ["--allow", "fetching"];
-    assert_eq!(driven(&world, "workspace", &named).0, ["succeeded"; 3]);
+    for named in [["--allow", "fetching"], ["--allow-host", "example.org"]] {
+        assert_eq!(driven(&world, "workspace", &named).0, ["succeeded"; 3], "{named:?}");
+    }
 }
 
 #[test]

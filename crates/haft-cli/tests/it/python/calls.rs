@@ -126,13 +126,13 @@ fn hosts_are_asked_about() {
     let world = with_tools(&[("fetching.py", &fetching)]);
     world.check(&["call", "--python", "tools", "fetching"], &expect![[r#"
         --- stderr
-        error: nobody can be asked here, so the call is denied: fetching needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow fetching "example.org"` would allow it; to allow it, start haft with `--allow fetching`, which allows all that fetching does, or put this into haft.toml and run `haft trust`:
+        error: nobody can be asked here, so the call is denied: fetching needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow fetching "example.org"` would allow it; to allow it, start haft with `--allow-host example.org`, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "fetching"
         pattern = "example.org"
         action = "allow"
 
-        hint: haft call --allow fetching --python tools fetching
+        hint: haft call --allow-host example.org --python tools fetching
         --- status 3
     "#]]);
     world.check(

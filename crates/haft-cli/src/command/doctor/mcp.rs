@@ -1,0 +1,33 @@
+//! The configured MCP servers: how many tools each listed last, and what keeps it from being used as far as that is known
+//! without starting it. Whether one works is told by `haft mcp test`.
+
+use serde::Serialize;
+
+use crate::compose;
+use crate::error::CommandError;
+use crate::settings::Settings;
+use crate::state::State;
+
+/// One server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ServerReport {
+    pub(super) name: String,
+    /// How many tools it listed last, if it ever did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<usize>,
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) problem: Option<String>,
+}
+
+/// Looks at all servers that are used.
+pub(super) fn server_reports(
+    settings: &Settings,
+    state: &State,
+) -> Result<Vec<ServerReport>, CommandError> {
+    let Some(bridge) = compose::bridge(settings, state)? else { return Ok(Vec::new()) };
+    let known = bridge.servers().known().into_iter();
+    Ok(known
+        .map(|known| ServerReport { name: known.name, tools: known.tools, problem: known.problem })
+        .collect())
+}

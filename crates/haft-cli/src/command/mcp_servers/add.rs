@@ -1,0 +1,158 @@
+//! `haft mcp add`: a table `[mcp.NAME]` at the end of haft.toml. Whether the server works is not found out here.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+use toml::Value;
+
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::manifest::{ManifestFile, server_name_problem};
+use crate::manifest_edit::ManifestEdit;
+use crate::output;
+use crate::state::State;
+use crate::trust::Trust;
+
+/// What is added.
+#[derive(Args)]
+pub(crate) struct AddArgs {
+    /// What its tools' ids begin with: lower-case letters, digits and underscores
+    name: String,
+    /// Address of a server that runs elsewhere
+    #[arg(long, conflicts_with = "command")]
+    url: Option<String>,
+    /// Variable of haft's environment that the server is given, such as a token (can be repeated)
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "url")]
+    env: Vec<String>,
+    /// Header for a server with a URL, from a variable of haft's environment (can be repeated)
+    #[arg(long, value_name = "HEADER=VARIABLE", conflicts_with = "command")]
+    header: Vec<String>,
+    /// Directory of the workspace that the server may read, . for all of it (can be repeated)
+    #[arg(long, value_name = "DIR")]
+    read: Vec<String>,
+    /// Directory of the workspace that the server may change, . for all of it (can be repeated)
+    #[arg(long, value_name = "DIR")]
+    write: Vec<String>,
+    /// Host that the server may reach (can be repeated)
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Further directory or file of its own that the server reads, such as a package cache (can be repeated)
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    readable: Vec<String>,
+    /// Believe what the server says of its tools' effects
+    #[arg(long)]
+    trust_annotations: bool,
+    /// Trust the changed haft.toml again without asking, if it was trusted
+    #[arg(long)]
+    yes: bool,
+    /// The program that is the server, and its arguments
+    #[arg(last = true, required_unless_present = "url")]
+    command: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    manifest: &'a Path,
+    /// Whether the manifest was made.
+    created: bool,
+    /// Whether the server holds.
+    trusted: bool,
+    name: &'a str,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    args: AddArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    if let Some(problem) = server_name_problem(&args.name) {
+        return Err(CommandError::usage(problem));
+    }
+    let edit = ManifestEdit::open(setting_args, Trust::new(state.trust()))?;
+    check_new(&args.name, &edit.file)?;
+    let entry = text_of(&args)?;
+    let text = edit.with_entry(&entry)?;
+    let changed = edit.write(text, args.yes).await?;
+    let answer = Answer {
+        manifest: changed.file.path(),
+        created: changed.is_new,
+        trusted: changed.is_trusted,
+        name: &args.name,
+    };
+    if setting_args.json {
+        output::json(&answer)?;
+    } else {
+        let verb = if changed.is_new { "wrote" } else { "added to" };
+        let path = changed.file.path().display();
+        let next = match changed.is_trusted {
+            true => format!("see whether it works: haft mcp test {}", args.name),
+            false => {
+                let path = crate::quote::shell(&changed.file.path().to_string_lossy());
+                format!("it does not hold before you trust the file: haft trust {path}")
+            }
+        };
+        output::data(&output::visible(&format!("{verb} {path}\n{entry}\n{next}\n")))?;
+    }
+    Ok(Status::Done)
+}
+
+fn check_new(name: &str, file: &ManifestFile) -> Result<(), CommandError> {
+    if file.parse()?.mcp.contains_key(name) {
+        let message = format!("a server {name} is in {} already", file.path().display());
+        return Err(CommandError::usage(message).hint(format!("haft mcp remove {name}")));
+    }
+    Ok(())
+}
+
+/// Returns the table as it is written.
+fn text_of(args: &AddArgs) -> Result<String, CommandError> {
+    let list = |items: &[String]| Value::from(items.to_vec()).to_string();
+    let mut lines = vec![format!("[mcp.{}]", args.name)];
+    if !args.command.is_empty() {
+        lines.push(format!("command = {}", list(&args.command)));
+    }
+    if let Some(url) = &args.url {
+        lines.push(format!("url = {}", Value::from(url.clone())));
+    }
+    for (key, items) in [("env", &args.env), ("readable", &args.readable)] {
+        if !items.is_empty() {
+            lines.push(format!("{key} = {}", list(items)));
+        }
+    }
+    if !args.header.is_empty() {
+        let headers = args.header.iter().map(|header| header_of(header));
+        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        lines.push(format!("headers = {{ {} }}", headers.join(", ")));
+    }
+    if args.trust_annotations {
+        lines.push("trust_annotations = true".to_owned());
+    }
+    let beneath = |directories: &[String]| -> Vec<String> {
+        let beneath = |directory: &String| match directory.trim_end_matches('/') {
+            "." | "" => "{workspace}/**".to_owned(),
+            directory => format!("{}/**", directory.trim_start_matches("./")),
+        };
+        directories.iter().map(beneath).collect()
+    };
+    let grants = [
+        ("requires.fs.read", beneath(&args.read)),
+        ("requires.fs.write", beneath(&args.write)),
+        ("requires.net.hosts", args.host.clone()),
+    ];
+    let granted = grants.iter().filter(|(_, items)| !items.is_empty());
+    lines.extend(granted.map(|(key, items)| format!("{key} = {}", list(items))));
+    Ok(lines.join("\n") + "\n")
+}
+
+fn header_of(header: &str) -> Result<String, CommandError> {
+    let named = header.split_once('=').filter(|(name, from)| !name.is_empty() && !from.is_empty());
+    let (name, from) = named.ok_or_else(|| {
+        CommandError::usage(format!(
+            "--header {header:?}: expected a header and the variable that holds its value, such as Authorization=MY_TOKEN"
+        ))
+    })?;
+    let (name, from) = (Value::from(name.to_owned()), Value::from(from.to_owned()));
+    Ok(format!("{name} = {{ from = {from} }}"))
+}

@@ -1,0 +1,60 @@
+//! `haft mcp remove`: the table `[mcp.NAME]` taken out of haft.toml.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::manifest_edit::ManifestEdit;
+use crate::state::State;
+use crate::trust::Trust;
+use crate::{output, settings};
+
+/// What is removed.
+#[derive(Args)]
+pub(crate) struct RemoveArgs {
+    /// Name of the server
+    name: String,
+    /// Trust the changed haft.toml again without asking, if it was trusted
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    manifest: &'a Path,
+    /// Whether the rest of the manifest holds.
+    trusted: bool,
+    name: &'a str,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    args: &RemoveArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let edit = ManifestEdit::open(setting_args, Trust::new(state.trust()))?;
+    if !edit.is_there() {
+        return Err(settings::no_manifest(edit.file.directory()));
+    }
+    let mut expected = edit.file.parse()?;
+    if expected.mcp.remove(&args.name).is_none() {
+        let path = edit.file.path().display();
+        let message = format!("no server is called {:?} in {path}", args.name);
+        return Err(CommandError::usage(message).hint("haft mcp list"));
+    }
+    let text = edit.without_tables(&format!("mcp.{}", args.name), &expected)?;
+    let changed = edit.write(text, args.yes).await?;
+    let path = changed.file.path();
+    let answer = Answer { manifest: path, trusted: changed.is_trusted, name: &args.name };
+    if setting_args.json {
+        output::json(&answer)?;
+    } else {
+        let text = format!("removed {} from {}\n", args.name, path.display());
+        output::data(&output::visible(&text))?;
+    }
+    Ok(Status::Done)
+}

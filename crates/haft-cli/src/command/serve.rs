@@ -1,0 +1,278 @@
+//! `haft serve`: the tools for any number of MCP clients over HTTP. Who may speak to the server is the business of the
+//! server crate, and what is spoken that of the MCP crate; this file puts the two together, and says where they are.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use haft::{Place, Resume, Runtime, SystemClock};
+use haft_mcp::{HttpServer, Server};
+use haft_server::{Guard, Site, Token};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::cli::SettingArgs;
+use crate::error::{CommandError, Status};
+use crate::settings::Settings;
+use crate::state::State;
+use crate::{compose, id, output, settings, signals};
+
+/// Where MCP is.
+const MCP_PATH: &str = "/mcp";
+/// Random bytes in a token that is made up.
+const TOKEN_BYTES: usize = 24;
+/// The longest file that may hold a token, in bytes.
+const TOKEN_FILE_BYTES_MAX: u64 = 4_096;
+
+/// Serve the tools to MCP clients over HTTP
+///
+/// MCP is at /mcp, in both eras of the protocol; /healthz answers `ok`. Each client that begins with a handshake has a
+/// session and a run of its own; requests without one share a session and a run of the server, unless `_meta` names another
+/// run with the key `haft/run`. Clients send the header `Authorization: Bearer TOKEN`. The token is that of --token-file or
+/// of HAFT_TOKEN, else one is made up and printed with the address.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  haft serve                        Offer the tools for the working directory on this machine
+  haft serve --listen 127.0.0.1:0   Take any free port, and print which
+  haft serve --token-file token     Take the token from a file
+  haft serve --no-token             Let in everybody on this machine
+  haft serve --listen 0.0.0.0:4238 --host tools.example.org --token-file token
+                                    Listen for others, behind a proxy that does TLS")]
+pub(crate) struct ServeArgs {
+    /// Address and port to listen on; with port 0 any free one
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:4238",
+        env = "HAFT_LISTEN",
+        hide_env_values = true
+    )]
+    listen: SocketAddr,
+
+    /// File that holds the token which clients have to know
+    #[arg(long, value_name = "FILE", env = "HAFT_TOKEN_FILE", hide_env_values = true)]
+    token_file: Option<PathBuf>,
+
+    /// Ask for no token, which is possible on a loopback address only
+    ///
+    /// Every program and every user of this machine can use the tools then. Pages in a browser still cannot.
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
+
+    /// Name that the server is reached by, beside its address (can be repeated)
+    ///
+    /// Requests that name another host are refused: a name that somebody points at this machine is one of theirs.
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+
+    /// Origin whose pages may use the server from a browser, such as http://localhost:6274 (can be repeated)
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+
+    /// Print the address and the token as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How clients come to know the token.
+enum Secret {
+    /// There is none.
+    Nothing,
+    /// Whoever started the server knows it.
+    Known(Token),
+    /// It was made up, and is printed.
+    MadeUp(Token, String),
+}
+
+impl Secret {
+    fn token(&self) -> Option<&Token> {
+        match self {
+            Self::Nothing => None,
+            Self::Known(token) | Self::MadeUp(token, _) => Some(token),
+        }
+    }
+
+    fn shown(&self) -> Option<&str> {
+        match self {
+            Self::Nothing | Self::Known(_) => None,
+            Self::MadeUp(_, text) => Some(text),
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &ServeArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let secret = secret(args)?;
+    let guard = Guard {
+        token: secret.token().cloned(),
+        hosts: args.hosts.iter().map(|host| host_name(host)).collect::<Result<_, _>>()?,
+        origins: args.origins.iter().map(|one| origin(one)).collect::<Result<_, _>>()?,
+    };
+    let settings = settings::resolve(setting_args, state)?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
+    let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
+    let runtime = compose::runtime(&settings, state).await?;
+    compose::recover(&runtime).await?;
+    let shutdown = signals::stop_token()?;
+    let server = http_server(&runtime, settings)?;
+    let site = Site::new(guard).mount(MCP_PATH, server.service());
+    announce(args, address, &secret)?;
+    haft_server::serve(listener, site, shutdown, server.shut_down()).await;
+    runtime.shut_down().await;
+    Ok(Status::Done)
+}
+
+fn http_server(runtime: &Runtime, settings: Settings) -> Result<HttpServer, CommandError> {
+    let stateless = open(runtime, &settings)?;
+    let runtime = runtime.clone();
+    let open = move || open(&runtime, &settings).map_err(|err| err.message);
+    Ok(HttpServer::new(stateless, Box::new(open)))
+}
+
+/// Opens a session with a run of its own.
+fn open(runtime: &Runtime, settings: &Settings) -> Result<Server, CommandError> {
+    let session = compose::session(runtime, settings, "mcp")?;
+    // A later session may recall what was answered in this one, cut outputs included.
+    session.keep_outputs();
+    Ok(Server {
+        runtime: runtime.clone(),
+        session,
+        run: compose::new_run()?,
+        place: Place::default(),
+        resume: Resume::default(),
+        clock: Arc::new(SystemClock),
+        explain: |err| CommandError::from(err).message,
+        state_key: id::random_bytes()?,
+        offerings: None,
+    })
+}
+
+fn secret(args: &ServeArgs) -> Result<Secret, CommandError> {
+    if args.no_token {
+        return if args.listen.ip().is_loopback() {
+            Ok(Secret::Nothing)
+        } else {
+            let message = format!(
+                "--no-token on {}: everybody who reaches that address could use the tools",
+                args.listen
+            );
+            Err(CommandError::usage(message).hint("haft serve --no-token --listen 127.0.0.1:4238"))
+        };
+    }
+    if let Some(file) = &args.token_file {
+        let token = Token::parse(&token_in(file)?);
+        let token =
+            token.map_err(|err| CommandError::usage(format!("{}: {err}", file.display())))?;
+        return Ok(Secret::Known(token));
+    }
+    if let Some(text) = std::env::var_os("HAFT_TOKEN").filter(|text| !text.is_empty()) {
+        let token = Token::parse(&text.to_string_lossy());
+        return token
+            .map(Secret::Known)
+            .map_err(|err| CommandError::usage(format!("HAFT_TOKEN: {err}")));
+    }
+    let bytes = id::random_bytes::<TOKEN_BYTES>()?;
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = Token::parse(&text).map_err(CommandError::failed)?;
+    Ok(Secret::MadeUp(token, text))
+}
+
+fn token_in(file: &Path) -> Result<String, CommandError> {
+    let cannot =
+        |err: io::Error| CommandError::usage(format!("--token-file {}: {err}", file.display()));
+    let size = std::fs::metadata(file).map_err(cannot)?.len();
+    if size > TOKEN_FILE_BYTES_MAX {
+        let message =
+            format!("--token-file {}: expected a token, found {size} bytes", file.display());
+        return Err(CommandError::usage(message));
+    }
+    std::fs::read_to_string(file).map_err(cannot)
+}
+
+/// A name without scheme, port and path.
+fn host_name(host: &str) -> Result<String, CommandError> {
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && text.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one))
+    };
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if is_name(host) || is_address {
+        return Ok(host.to_owned());
+    }
+    let message = format!(
+        "--host {host:?}: expected a name such as tools.example.org, without scheme and port"
+    );
+    Err(CommandError::usage(message))
+}
+
+fn origin(origin: &str) -> Result<String, CommandError> {
+    let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let is_site = |site: &str| {
+        !site.is_empty()
+            && site.chars().all(|one| one.is_ascii_alphanumeric() || "-._:[]".contains(one))
+    };
+    if site.is_some_and(is_site) {
+        return Ok(origin.to_owned());
+    }
+    let message = format!(
+        "--origin {origin:?}: expected scheme, host and port as browsers name them, such as \
+         http://localhost:6274, without a path"
+    );
+    Err(CommandError::usage(message))
+}
+
+fn cannot_listen(args: &ServeArgs, err: &io::Error) -> CommandError {
+    let address = args.listen;
+    match err.kind() {
+        io::ErrorKind::AddrInUse => {
+            let message =
+                format!("{address} is in use by another program, perhaps another haft serve");
+            CommandError::failed(message).hint(format!("haft serve --listen {}", any_port(address)))
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            CommandError::usage(format!("{address} is no address of this machine"))
+        }
+        _ => CommandError::failed(format!("cannot listen on {address}: {err}")),
+    }
+}
+
+fn any_port(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip(), 0)
+}
+
+/// Returns an address that the server goes by. «All addresses of this machine» is none: no request may name it.
+fn url(args: &ServeArgs, address: SocketAddr) -> String {
+    match (address.ip().is_unspecified(), args.hosts.first()) {
+        (false, _) => format!("http://{address}{MCP_PATH}"),
+        (true, Some(host)) => format!("http://{host}:{}{MCP_PATH}", address.port()),
+        (true, None) => format!("http://localhost:{}{MCP_PATH}", address.port()),
+    }
+}
+
+fn announce(args: &ServeArgs, address: SocketAddr, secret: &Secret) -> Result<(), CommandError> {
+    let url = url(args, address);
+    if args.json {
+        return output::json(&json!({ "url": url, "token": secret.shown() }));
+    }
+    output::data(&url)?;
+    match secret {
+        Secret::Nothing => {
+            output::aside("no token is asked for: every program of this machine can use the tools")
+        }
+        Secret::Known(_) => {}
+        Secret::MadeUp(_, text) => output::data(&format!("Authorization: Bearer {text}"))?,
+    }
+    if !address.ip().is_loopback() {
+        output::aside(
+            "other machines reach this address, and what is sent is not encrypted: put a proxy with TLS in front",
+        );
+    }
+    Ok(())
+}

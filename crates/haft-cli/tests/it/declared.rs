@@ -1,0 +1,295 @@
+//! Commands that a manifest declares as tools.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::world::World;
+
+const COMMANDS: &str = r#"
+[[commands]]
+id = "text.count"
+description = "Count the lines of files"
+argv = ["wc", "-l", "--", "{files}"]
+effect = "read"
+dangerous = false
+[commands.parameters]
+required = ["files"]
+properties.files = { type = "array", items = { type = "string" }, minItems = 1 }
+
+[[commands]]
+id = "mark"
+description = "Write a line into a file"
+argv = ["sh", "-c", 'printf "%s\n" "$1" >> "$2"; exit "$3"', "sh", "{line}", "{file}", "{status}"]
+cwd = "src"
+[commands.parameters]
+required = ["line", "file", "status"]
+properties = { line = { type = "string" }, file = { type = "string" }, status = { type = "integer" } }
+
+[[commands]]
+id = "reading_mark"
+description = "Try to write a file, declared as one that changes nothing"
+argv = ["touch", "--", "{file}"]
+effect = "read"
+[commands.parameters]
+properties.file = { type = "string" }
+
+[[commands]]
+id = "hidden_mark"
+description = "Write a file that no word names"
+argv = ["sh", "./mark.sh"]
+effect = "read"
+
+[[permissions]]
+permission = "hidden_mark"
+action = "allow"
+
+[[permissions]]
+permission = "mark"
+action = "allow"
+
+[[permissions]]
+permission = "text.count"
+action = "allow"
+
+[[permissions]]
+permission = "reading_mark"
+action = "allow"
+"#;
+
+fn world() -> World {
+    let world = World::with_files();
+    world.write("work/haft.toml", COMMANDS);
+    world.run(&["trust"]);
+    world
+}
+
+#[test]
+fn a_declared_command_is_a_tool_and_no_shell_reads_its_values() {
+    let world = world();
+    world.check(
+        &["tools", "show", "text.count"],
+        &expect![[r#"
+        text.count
+
+        Count the lines of files
+
+        effect     read
+        kind       execute
+        dangerous  no
+        requires   fs.read {workspace}/**, shell.run wc
+        output     as many bytes as configured
+
+        parameters
+        {
+          "type": "object",
+          "properties": {
+            "files": {
+              "items": {
+                "type": "string"
+              },
+              "minItems": 1,
+              "type": "array"
+            }
+          },
+          "required": [
+            "files"
+          ],
+          "additionalProperties": false
+        }
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &["call", "text.count", r#"{"files":["notes.txt","src/main.rs"]}"#],
+        &expect![[r#"
+             3 notes.txt
+             3 src/main.rs
+             6 total
+            --- status 0
+        "#]],
+    );
+    world.check(
+        &["call", "text.count", r#"{"files":["$(echo notes.txt); ls"]}"#],
+        &expect![[r#"
+            --- stderr
+            error: wc exited with status 1
+            wc: '$(echo notes.txt); ls': No such file or directory
+            --- status 1
+        "#]],
+    );
+    world.check(
+        &["call", "text.count", r#"{"files":"notes.txt"}"#],
+        &expect![[r#"
+        --- stderr
+        error: invalid input for text.count: files: expected array, found "notes.txt"
+
+        hint: haft tools show text.count
+        --- status 2
+    "#]],
+    );
+    let input = json!({"line": "a b; $HOME '\"", "file": "-x", "status": 3}).to_string();
+    world.check(&["call", "mark", &input], &expect![[r#"
+        --- stderr
+        error: file: "-x" begins with a dash, so that the program would take it for an option: give a value that does not, such as ./-x for a file
+
+        hint: haft tools show mark
+        --- status 2
+    "#]]);
+    let input = json!({"line": "a b; $HOME '\"", "file": "out.txt", "status": 3}).to_string();
+    world.check(
+        &["call", "mark", &input],
+        &expect![[r#"
+        --- stderr
+        error: sh exited with status 3
+        --- status 1
+    "#]],
+    );
+    assert_eq!(world.read("work/src/out.txt"), "a b; $HOME '\"\n");
+}
+
+#[test]
+fn a_command_that_changes_nothing_is_kept_from_it() {
+    let world = world();
+    world.check(&["call", "reading_mark", r#"{"file":"new.txt"}"#], &expect![[r#"
+        --- stderr
+        error: fs.write of "new.txt" is outside fs.write []; stay inside, or grant more under requires
+        --- status 3
+    "#]]);
+    // What is not in its words, the kernel keeps it from.
+    world.write("work/mark.sh", "echo x > new.txt\n");
+    world.check(&["call", "hidden_mark", "{}"], &expect![[r#"
+        --- stderr
+        error: sh exited with status 2; this tool requires no fs.write, so its commands change no file but, for the call alone, in /tmp and home: do without, or ask the user to let its declaration require it
+        ./mark.sh: 1: cannot create new.txt: Read-only file system
+        --- status 1
+    "#]]);
+    assert!(!world.path("work/new.txt").exists());
+}
+
+#[test]
+fn a_command_is_judged_by_the_files_that_it_names() {
+    let world = world();
+    world.check(
+        &["call", "text.count", r#"{"files":["../state/x"]}"#],
+        &expect![[r#"
+        --- stderr
+        error: path "../state/x" is outside the root: use a path relative to the root
+        --- status 3
+    "#]],
+    );
+    let rule = "[[permissions]]\npermission = \"text.count\"\npattern = \"notes.txt\"\naction = \"deny\"\n";
+    world.write("work/haft.toml", &format!("{COMMANDS}\n{rule}"));
+    world.run(&["trust"]);
+    world.check(&["call", "text.count", r#"{"files":["notes.txt"]}"#], &expect![[r#"
+        --- stderr
+        error: text.count is denied fs.read of "notes.txt": the manifest rule `deny text.count "notes.txt"` decides; what the manifest denies only the manifest can allow
+        --- status 3
+    "#]]);
+}
+
+#[test]
+fn a_command_that_nobody_trusted_is_no_tool() {
+    let world = World::with_files();
+    world.write("work/haft.toml", COMMANDS);
+    world.check(&["call", "text.count", r#"{"files":["notes.txt"]}"#], &expect![[r#"
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          commands = [{ id = "text.count", argv = ["wc","-l","--","{files}"] }]
+          commands = [{ id = "mark", argv = ["sh","-c","printf \"%s\\n\" \"$1\" >> \"$2\"; exit \"$3\"","sh","{line}","{file}","{status}"] }]
+          commands = [{ id = "reading_mark", argv = ["touch","--","{file}"] }]
+          commands = [{ id = "hidden_mark", argv = ["sh","./mark.sh"] }]
+          allow hidden_mark "*"
+          allow mark "*"
+          allow text.count "*"
+          allow reading_mark "*"
+
+        hint: haft trust /world/work/haft.toml
+
+        error: no tool is called "text.count": list the tools to see what there is
+
+        hint: haft tools list
+        --- status 2
+    "#]]);
+}
+
+#[test]
+fn everything_wrong_with_declared_commands_is_said_with_its_line() {
+    let world = World::new();
+    world.write(
+        "work/haft.toml",
+        r#"[[commands]]
+id = "read"
+description = ""
+argv = ["sh", "-c", "{code}"]
+timeout_ms = 0
+parameters.properties.code = { type = "object" }
+
+[[commands]]
+id = "twice"
+description = "Once"
+argv = ["echo", 1]
+
+[[commands]]
+id = "twice"
+description = "Twice"
+argv = ["echo", "{missing}", ["-n"]]
+allow_dash = ["nobody"]
+
+[[commands]]
+id = "third"
+description = "Third"
+argv = ["echo", "{x}"]
+parameters.properties.x = { type = "string", pattern = "[" }
+"#,
+    );
+    world.check(&["tools", "list"], &expect![[r#"
+        --- stderr
+        error: manifest /world/work/haft.toml has 9 problems
+
+        /world/work/haft.toml:2:6: id: read is a tool that every agent knows: give this one another id
+          |
+        2 | id = "read"
+          |      ^^^^^^
+
+        /world/work/haft.toml:3:15: description: expected what the tool is for, found nothing
+          |
+        3 | description = ""
+          |               ^^
+
+        /world/work/haft.toml:4:21: argv: a value here would be run as code: write the code itself, and hand the value on as a further argument, as in ["sh", "-c", "wc -l < \"$1\"", "sh", "{path}"]
+          |
+        4 | argv = ["sh", "-c", "{code}"]
+          |                     ^^^^^^^^
+
+        /world/work/haft.toml:5:14: timeout_ms: expected 1 to 3600000 milliseconds, found 0
+          |
+        5 | timeout_ms = 0
+          |              ^
+
+        /world/work/haft.toml:6:1: parameters: code cannot be a word: expected boolean, integer, number, string or an array of them, found object
+          |
+        6 | parameters.properties.code = { type = "object" }
+          | ^^^^^^^^^^
+
+        /world/work/haft.toml:11:8: expected a word, or a list of words that belong together
+           |
+        11 | argv = ["echo", 1]
+           |        ^^^^^^^^^^^
+
+        /world/work/haft.toml:16:17: argv: {missing} is no parameter: describe it in parameters.properties
+           |
+        16 | argv = ["echo", "{missing}", ["-n"]]
+           |                 ^^^^^^^^^^^
+
+        /world/work/haft.toml:17:15: allow_dash: no parameter is called "nobody"
+           |
+        17 | allow_dash = ["nobody"]
+           |               ^^^^^^^^
+
+        /world/work/haft.toml:23:1: parameters: expected a JSON Schema: "[" is not a "regex"
+           |
+        23 | parameters.properties.x = { type = "string", pattern = "[" }
+           | ^^^^^^^^^^
+        --- status 2
+    "#]]);
+}

@@ -1,0 +1,202 @@
+//! `haft mcp` under the frameworks that agents are written with: pydantic-ai, the OpenAI Agents SDK, the AI SDK for
+//! TypeScript and fastmcp. Their models are scripts, so that no provider is asked; everything between the model and haft is
+//! theirs. Each reads, edits, runs a command and a Python tool, wants to write what has to be asked about, and makes a
+//! mistake; what is compared is what the model was told.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the lint's exception for tests does not cover the functions that they share"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::mcp_wire::driver::{Place, haft};
+
+/// A tool of one's own.
+const WORD_COUNT: &str = r#"
+METADATA = {
+    "name": "word_count",
+    "function": "count_words",
+    "description": "Counts the words of a text file.",
+    "parameters": {
+        "type": "object",
+        "properties": {"path": {"type": "string", "description": "the file, relative to the root"}},
+        "required": ["path"],
+    },
+}
+
+
+def count_words(path: str):
+    with open(path) as file:
+        return {"words": len(file.read().split())}
+"#;
+
+/// What the person says who is asked, where there is one.
+#[derive(Clone, Copy)]
+enum Person {
+    Allows,
+    Rejects,
+    IsAway,
+}
+
+/// Returns a place with something to work on, where writing has to be asked about.
+fn place() -> Place {
+    let place = Place::new();
+    place.write("notes.txt", "the cat sat\non the mat\n");
+    let ask = "[[permissions]]\npermission = \"write\"\npattern = \"*\"\naction = \"ask\"\n";
+    place.write("haft.toml", ask);
+    let tools = tools(&place);
+    std::fs::create_dir_all(&tools).unwrap();
+    std::fs::write(tools.join("word_count.py"), WORD_COUNT).unwrap();
+    place
+}
+
+/// The tools lie outside of the root, as those of a user do.
+fn tools(place: &Place) -> PathBuf {
+    place.state().with_file_name("tools")
+}
+
+fn installed(variable: &str) -> PathBuf {
+    match std::env::var_os(variable) {
+        Some(path) => path.into(),
+        None => {
+            panic!("{variable} is not set: run `cargo xtask test`, which installs what it names")
+        }
+    }
+}
+
+/// Runs the script of a framework, and compares what it told; the word for what the person did is found in the file.
+fn check(script: &str, person: Person, expect: &Expect) {
+    let place = place();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/frameworks");
+    let mut command = match Path::new(script).extension().and_then(|name| name.to_str()) {
+        Some("py") => {
+            let mut python = place.command(installed("HAFT_TEST_PYTHON"));
+            // What libraries say to whoever maintains the script is none of the answers.
+            python.args(["-W", "ignore"]);
+            python
+        }
+        _ => place.command(installed("HAFT_TEST_NODE")),
+    };
+    let order = order(&place, person);
+    command.arg(scripts.join(script)).arg(order.to_string());
+    let told = lines(&mut command);
+    let told: Vec<String> = told
+        .into_iter()
+        .map(|mut line| {
+            place.redact(&mut line);
+            line.to_string()
+        })
+        .collect();
+    expect.assert_eq(&told.join("\n"));
+    let notes = std::fs::read_to_string(place.root().join("notes.txt")).unwrap();
+    assert_eq!(notes, "the black cat sat\non the mat\n");
+    let made = place.root().join("made.txt").exists();
+    assert_eq!(made, matches!(person, Person::Allows));
+}
+
+fn order(place: &Place, person: Person) -> Value {
+    let call = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments});
+    json!({
+        "command": haft(),
+        "args": ["mcp", "--python", tools(place)],
+        "env": place.variables().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+        "cwd": place.root(),
+        "packages": installed("HAFT_TEST_NODE_PACKAGES"),
+        "decision": match person {
+            Person::Allows => "once",
+            Person::Rejects | Person::IsAway => "reject",
+        },
+        "calls": [
+            call("read", json!({"path": "notes.txt"})),
+            call("edit", json!({"path": "notes.txt", "old_string": "cat", "new_string": "black cat"})),
+            call("bash", json!({"cmd": "cat notes.txt"})),
+            call("word_count", json!({"path": "notes.txt"})),
+            call("write", json!({"path": "made.txt", "content": "made"})),
+            call("read", json!({"path": "missing.txt"})),
+        ],
+    })
+}
+
+/// Returns the lines that a script printed.
+fn lines(command: &mut Command) -> Vec<Value> {
+    let output = command.output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn pydantic_ai_drives_haft_and_is_asked() {
+    check(
+        "pydantic_ai_agent.py",
+        Person::Allows,
+        &expect![[r#"
+        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
+        {"tool":"read","content":"the cat sat\non the mat\n"}
+        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
+        {"tool":"bash","content":"the black cat sat\non the mat\n"}
+        {"tool":"word_count","content":"{\"words\":7}"}
+        {"asked":"May write run?"}
+        {"tool":"write","content":"ok"}
+        {"tool":"read","content":"{\"error\":\"path \\\"missing.txt\\\" does not exist: use glob to find it\"}"}
+        {"output":"done"}"#]],
+    );
+}
+
+#[test]
+fn the_openai_agents_sdk_drives_haft_and_has_nobody_to_ask() {
+    check(
+        "openai_agents_agent.py",
+        Person::IsAway,
+        &expect![[r#"
+        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
+        {"tool":"read","content":"the cat sat\non the mat\n"}
+        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
+        {"tool":"bash","content":"the black cat sat\non the mat\n"}
+        {"tool":"word_count","content":"{\"words\":7}"}
+        {"tool":"write","content":"nobody can be asked here, so the call is denied: write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it; to allow it, start haft with `--allow write`, which allows all that write does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"write\"\npattern = \"made.txt\"\naction = \"allow\""}
+        {"tool":"read","content":"path \"missing.txt\" does not exist: use glob to find it"}
+        {"output":"done"}"#]],
+    );
+}
+
+#[test]
+fn fastmcp_drives_haft_and_is_asked() {
+    check(
+        "fastmcp_client.py",
+        Person::Allows,
+        &expect![[r#"
+        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
+        {"tool":"read","content":"the cat sat\non the mat\n"}
+        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
+        {"tool":"bash","content":"the black cat sat\non the mat\n"}
+        {"tool":"word_count","content":"{\"words\":7}"}
+        {"asked":"May write run?"}
+        {"tool":"write","content":"ok"}
+        {"tool":"read","failed":"path \"missing.txt\" does not exist: use glob to find it"}
+        {"output":"done"}"#]],
+    );
+}
+
+#[test]
+fn the_ai_sdk_drives_haft_and_is_asked() {
+    check(
+        "ai_sdk_agent.mjs",
+        Person::Rejects,
+        &expect![[r#"
+        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
+        {"tool":"read","content":"the cat sat\non the mat\n"}
+        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
+        {"tool":"bash","content":"the black cat sat\non the mat\n"}
+        {"tool":"word_count","content":"{\"words\":7}"}
+        {"asked":"May write run?"}
+        {"tool":"write","content":"the user rejected the call (write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it)"}
+        {"tool":"read","content":"path \"missing.txt\" does not exist: use glob to find it"}
+        {"output":"done"}"#]],
+    );
+}

@@ -1,0 +1,181 @@
+//! How servers get into haft.toml and out of it, and how their tools are called and judged.
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::{HOSTILE, call, said, table, with_server};
+use crate::world::World;
+
+#[test]
+fn a_server_is_added_tested_listed_and_removed() {
+    let world = World::with_files();
+    world.write("server/hostile.py", HOSTILE);
+    world.write("work/haft.toml", "# Mine.\npreset = \"ask\"\n\n# About nothing yet.\n");
+    world.run(&["trust"]);
+    let script = world.path("server/hostile.py");
+    let script = script.to_str().unwrap();
+    let add =
+        ["mcp", "add", "odd", "--read", ".", "--yes", "--", "/usr/bin/python3", script, "long"];
+    world.check(
+        &add,
+        &expect![[r#"
+        added to /world/work/haft.toml
+        [mcp.odd]
+        command = ["/usr/bin/python3", "/world/server/hostile.py", "long"]
+        requires.fs.read = ["{workspace}/**"]
+
+        see whether it works: haft mcp test odd
+        --- status 0
+    "#]],
+    );
+    world.check(
+        &add,
+        &expect![[r#"
+        --- stderr
+        error: a server odd is in /world/work/haft.toml already
+
+        hint: haft mcp remove odd
+        --- status 2
+    "#]],
+    );
+    world.check(
+        &["mcp", "list"],
+        &expect![[r#"
+        NAME  TOOLS  SERVER
+        odd   ?      /usr/bin/python3 /world/server/hostile.py long
+        --- status 0
+    "#]],
+    );
+    let tested = world.haft(&["mcp", "test", "odd"]).output().unwrap();
+    let shown = world.shown(&tested);
+    let (head, table) = shown.split_once("\n\n").unwrap();
+    assert!(head.starts_with("odd works: hostile 1, protocol 2025-11-25\nconfined: "), "{head}");
+    assert!(head.ends_with("granted: reads {workspace}/**"), "{head}");
+    expect![[r#"
+        TOOL      EFFECT  PERMISSION    DESCRIPTION
+        odd_talk  once    mcp:odd:talk  word word word word word word word word word word word word word word word word word word word word…
+        --- status 0
+    "#]].assert_eq(table);
+    world.check(
+        &["mcp", "remove", "odd", "--yes"],
+        &expect![[r#"
+        removed odd from /world/work/haft.toml
+        --- status 0
+    "#]],
+    );
+    assert_eq!(world.read("work/haft.toml"), "# Mine.\npreset = \"ask\"\n\n# About nothing yet.\n");
+    world.check(
+        &["mcp", "remove", "odd"],
+        &expect![[r#"
+        --- stderr
+        error: no server is called "odd" in /world/work/haft.toml
+
+        hint: haft mcp list
+        --- status 2
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_is_said_with_its_place() {
+    let world = World::with_files();
+    world.write("work/haft.toml", "[mcp.My-server]\ncommand = \"x\"\n[mcp.both]\ncommand = \"x\"\nurl = \"https://a\"\n[mcp.odd]\ncommand = 5\n[mcp.none]\n");
+    world.check(
+        &["mcp", "list"],
+        &expect![[r#"
+            --- stderr
+            error: manifest /world/work/haft.toml has 4 problems
+
+            /world/work/haft.toml:1:6: server name "My-server" is not valid: its tools' ids begin with it, so expected lower-case letters, digits and underscores, starting with a letter and not ending in an underscore, at most 24 characters
+              |
+            1 | [mcp.My-server]
+              |      ^^^^^^^^^
+
+            /world/work/haft.toml:5:7: expected a command or a url, found both: a server is started here or runs elsewhere
+              |
+            5 | url = "https://a"
+              |       ^^^^^^^^^^^
+
+            /world/work/haft.toml:7:11: invalid type: integer `5`, expected a program, or a list of a program and its arguments
+              |
+            7 | command = 5
+              |           ^
+
+            /world/work/haft.toml:8:1: expected a command that starts the server, or the url of one that runs elsewhere
+              |
+            8 | [mcp.none]
+              | ^^^^^^^^^^
+            --- status 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_manifest_that_nobody_trusts_starts_no_server() {
+    let world = World::with_files();
+    world.write("server/hostile.py", HOSTILE);
+    world.write("work/haft.toml", &table(&world, "odd", "well"));
+    world.check(
+        &["mcp", "list"],
+        &expect![[r#"
+        no MCP servers are configured; see haft mcp add --help
+        --- stderr
+        warning: /world/work/haft.toml is not trusted, so this of it does not hold:
+          mcp.odd = { command = ["/usr/bin/python3", "/world/server/hostile.py", "well"] }
+
+        hint: haft trust /world/work/haft.toml
+
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn answers_are_text_data_or_errors_and_inputs_are_checked_here() {
+    let world = with_server("well", "");
+    let check = |tool: &str, input: serde_json::Value, expect: &str| {
+        assert_eq!(said(&call(&world, tool, &input)), expect, "{tool}");
+    };
+    check("odd_echo", json!({"text": "hi"}), r#""hi""#);
+    check("odd_data", json!({}), r#"{"n":1}"#);
+    check("odd_fail", json!({}), "TOOL_FAILED: mcp server odd: it is [31mbroken");
+    check("odd_step", json!({}), r#""done""#);
+    let wrong = said(&call(&world, "odd_echo", &json!({"text": 5})));
+    assert!(wrong.starts_with("INVALID_INPUT: invalid input for odd_echo: "), "{wrong}");
+}
+
+#[test]
+fn a_servers_tools_ask_unless_a_rule_names_them() {
+    let world = with_server("well", "");
+    let plain = |world: &World| {
+        let output = world.haft(&["call", "odd_echo", r#"{"text":"hi"}"#, "--json"]).output();
+        said(&serde_json::from_slice(&output.unwrap().stdout).unwrap())
+    };
+    let asked = plain(&world);
+    assert!(asked.starts_with("PERMISSION_DENIED: "), "{asked}");
+    let rule = |permission: &str| {
+        format!("[[permissions]]\npermission = {permission:?}\naction = \"allow\"\n")
+    };
+    for permission in ["mcp:odd:echo", "mcp:odd:*", "odd_echo", "odd_*"] {
+        let world = with_server("well", &rule(permission));
+        assert_eq!(plain(&world), r#""hi""#, "{permission}");
+    }
+    let world = with_server("well", &rule("mcp:odd:data"));
+    assert!(plain(&world).starts_with("PERMISSION_DENIED: "));
+}
+
+#[test]
+fn hints_are_believed_where_the_manifest_says_so() {
+    let effects = |more: &str| {
+        let world = with_server("well", more);
+        let answer = world.json(&["mcp", "test", "odd", "--json"]);
+        let tools = answer["tools"].as_array().unwrap().clone();
+        let effect = |name: &str| {
+            let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+            tool["effect"].as_str().unwrap().to_owned()
+        };
+        (effect("echo"), effect("data"))
+    };
+    assert_eq!(effects(""), ("once".to_owned(), "once".to_owned()));
+    assert_eq!(effects("trust_annotations = true\n"), ("read".to_owned(), "once".to_owned()));
+}

@@ -1,0 +1,122 @@
+//! What a server reaches: what its table grants, and nothing else.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use super::{HOSTILE, call, said, with_server};
+use crate::world::World;
+
+#[test]
+fn a_server_is_granted_nothing_unless_its_table_says_so() {
+    let world = with_server("well", "");
+    let notes = world.path("work/notes.txt");
+    let answer = said(&call(&world, "odd_look", &json!({"path": notes})));
+    assert_eq!(
+        answer,
+        format!(
+            "TOOL_FAILED: mcp server odd: FileNotFoundError: [Errno 2] No such file or directory: '{}'",
+            notes.display()
+        )
+    );
+    let answer = said(&call(&world, "odd_write", &json!({"path": world.path("work/new.txt")})));
+    assert!(answer.starts_with("TOOL_FAILED: "), "{answer}");
+    assert!(!world.path("work/new.txt").exists());
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = said(&call(&world, "odd_reach", &json!({"port": port})));
+    assert_eq!(
+        answer,
+        "TOOL_FAILED: mcp server odd: ConnectionRefusedError: [Errno 111] Connection refused"
+    );
+}
+
+#[test]
+fn what_calls_write_around_a_script_widens_no_grant() {
+    let world = World::with_files();
+    world.write("work/tools/server.py", HOSTILE);
+    let command = r#"command = ["/usr/bin/python3", "tools/server.py", "well"]"#;
+    world.write("work/haft.toml", &format!("[mcp.odd]\n{command}\n"));
+    world.run(&["trust"]);
+    // With this, the workspace would look like an environment of Python's, whose programs are elsewhere.
+    world.write("work/pyvenv.cfg", &format!("home = {}\n", world.path("work").display()));
+    let notes = world.path("work/notes.txt");
+    let answer = said(&call(&world, "odd_look", &json!({"path": notes})));
+    assert!(answer.contains("FileNotFoundError"), "{answer}");
+}
+
+#[test]
+fn what_is_granted_is_reached() {
+    let world = with_server("well", "requires.fs.read = [\"src/**\"]\n");
+    let path = world.path("work/src/main.rs");
+    assert!(said(&call(&world, "odd_look", &json!({"path": path}))).contains("println"));
+    let notes = world.path("work/notes.txt");
+    assert!(said(&call(&world, "odd_look", &json!({"path": notes}))).contains("FileNotFoundError"));
+    let answer = said(&call(&world, "odd_write", &json!({"path": path})));
+    assert!(answer.contains("Read-only file system"), "{answer}");
+
+    let world = with_server("well", "requires.fs.write = [\"out/**\"]\n");
+    std::fs::create_dir(world.path("work/out")).unwrap();
+    let path = world.path("work/out/a.txt");
+    assert_eq!(said(&call(&world, "odd_write", &json!({"path": path}))), r#""7""#);
+    assert_eq!(world.read("work/out/a.txt"), "written");
+    // What it changed can be undone as what a command changed can.
+    let written = world.json(&["runs", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    world.run(&["undo", &written]);
+    assert!(!world.path("work/out/a.txt").exists());
+}
+
+#[test]
+fn a_deny_rule_outlives_a_grant() {
+    let deny = "requires.fs.write = [\"out/**\"]\n[[permissions]]\npermission = \"fs.write\"\npattern = \"out/**\"\naction = \"deny\"\n";
+    let world = with_server("well", deny);
+    std::fs::create_dir(world.path("work/out")).unwrap();
+    let output = world.haft(&["mcp", "test", "odd"]).output().unwrap();
+    let shown = world.shown(&output);
+    assert!(
+        shown.contains("mcp server odd is unavailable: ") && shown.contains("deny fs.write"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn of_the_environment_a_server_gets_what_it_is_named() {
+    let world = with_server("well", "env = [\"MY_TOKEN\"]\n");
+    let variable = |name: &str| {
+        let input = json!({"name": name}).to_string();
+        let mut command =
+            world.haft(&["call", "odd_variable", &input, "--allow", "odd_variable", "--json"]);
+        command.env("OTHER_TOKEN", "hush").env("MY_TOKEN", "s3cret");
+        said(&serde_json::from_slice(&command.output().unwrap().stdout).unwrap())
+    };
+    assert_eq!(variable("MY_TOKEN"), r#""s3cret""#);
+    assert_eq!(variable("OTHER_TOKEN"), r#""None""#);
+    let missing = world.shown(&world.haft(&["mcp", "test", "odd"]).output().unwrap());
+    assert!(missing.contains("the variable MY_TOKEN, which is not set"), "{missing}");
+    // Neither the journal nor what is kept of servers holds it.
+    for file in walk(&world.path("state")) {
+        let bytes = std::fs::read(&file).unwrap();
+        let holds = bytes.windows(6).any(|window| window == b"s3cret");
+        // The answer of the call is the journal's.
+        let is_journal = file.to_string_lossy().contains("journal");
+        assert!(!holds || is_journal, "{}", file.display());
+    }
+}
+
+fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_server_that_asks_is_told_its_roots_and_nothing_else() {
+    let world = with_server("well", "requires.fs.read = [\"src/**\"]\n");
+    let answer = call(&world, "odd_ask", &json!({}));
+    let replies: serde_json::Value =
+        serde_json::from_str(answer["data"].as_str().unwrap_or_default()).unwrap();
+    let root = format!("file://{}", world.path("work/src").display());
+    assert_eq!(replies["roots"], json!({"roots": [{"uri": root}]}));
+    assert_eq!(replies["model"], "haft lends its model to no server");
+    assert_eq!(replies["person"], "haft asks nobody in the name of a server");
+}
