@@ -5,6 +5,8 @@
 
 mod bash;
 mod calls;
+mod extract;
+mod http;
 mod journal;
 mod machine;
 mod memory;
@@ -19,6 +21,7 @@ mod server;
 mod size;
 mod snapshot;
 mod start;
+mod tools;
 mod tree;
 mod turns;
 
@@ -52,6 +55,9 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "snapshot", run: snapshot::measure },
     Measurement { name: "plans", run: plans::measure },
     Measurement { name: "python", run: python::measure },
+    Measurement { name: "tools", run: tools::measure },
+    Measurement { name: "extract", run: extract::measure },
+    Measurement { name: "http", run: http::measure },
     Measurement { name: "memory", run: memory::measure },
     Measurement { name: "size", run: size::measure },
 ];

@@ -1,5 +1,5 @@
-//! Installs what the tests need and the machine may lack: cargo-nextest, a Python with the MCP SDK,
-//! a Node with the MCP Inspector, strace, and a PostgreSQL server. Everything but nextest, and what root installs from
+//! Installs what the tests need and the machine may lack: cargo-nextest, a Python with the MCP SDK, frameworks of agents
+//! and MCP servers, a Node with the same and the suite of conformance, strace, and a PostgreSQL server. Everything but nextest, and what root installs from
 //! Debian's packages, lands under `target/test-clients`.
 //!
 //! Versions are pinned in `PINS` alone. A finished installation leaves a stamp with the versions in
@@ -39,12 +39,40 @@ const PINS: &[Pin] = &[
     Pin { registry: Registry::Cargo, package: NEXTEST, version: "0.9.143" },
     Pin { registry: Registry::Cargo, package: DENY, version: "0.20.2" },
     Pin { registry: Registry::Pip, package: "mcp", version: "2.3.0" },
+    // Frameworks that agents are written with, and two servers of other people.
+    Pin { registry: Registry::Pip, package: "pydantic-ai-slim[mcp]", version: "2.68.0" },
+    Pin { registry: Registry::Pip, package: "openai-agents", version: "0.24.0" },
+    Pin { registry: Registry::Pip, package: "fastmcp", version: "4.1.2" },
+    Pin { registry: Registry::Pip, package: "mcp-server-git", version: "2026.10.19" },
+    Pin { registry: Registry::Pip, package: "mcp-server-time", version: "2026.10.19" },
+    // The extractor of main content that the benchmark compares with.
+    Pin { registry: Registry::Pip, package: "trafilatura", version: "2.3.1" },
+    // A part of lxml that it needs and does not name.
+    Pin { registry: Registry::Pip, package: "lxml_html_clean", version: "0.4.6" },
+    Pin {
+        registry: Registry::Npm,
+        package: "@modelcontextprotocol/conformance",
+        version: "0.2.0-alpha.12",
+    },
     Pin { registry: Registry::Npm, package: "@modelcontextprotocol/inspector", version: "2.12.0" },
+    Pin {
+        registry: Registry::Npm,
+        package: "@modelcontextprotocol/server-everything",
+        version: "2026.8.31",
+    },
     Pin {
         registry: Registry::Npm,
         package: "@modelcontextprotocol/server-filesystem",
         version: "2026.8.31",
     },
+    Pin {
+        registry: Registry::Npm,
+        package: "@modelcontextprotocol/server-memory",
+        version: "2026.8.31",
+    },
+    Pin { registry: Registry::Npm, package: "ai", version: "6.0.326" },
+    Pin { registry: Registry::Npm, package: "@ai-sdk/mcp", version: "1.0.101" },
+    Pin { registry: Registry::Npm, package: "pyright", version: "1.1.414" },
     Pin { registry: Registry::Npm, package: NODE, version: "22.23.3" },
 ];
 
@@ -52,6 +80,8 @@ const PINS: &[Pin] = &[
 pub(crate) struct Clients {
     python: PathBuf,
     node: PathBuf,
+    /// The directory that holds `node_modules`.
+    node_packages: PathBuf,
     inspector: PathBuf,
     node_filesystem_server: PathBuf,
     strace: PathBuf,
@@ -61,10 +91,11 @@ pub(crate) struct Clients {
 
 impl Clients {
     /// Returns the variables through which tests learn where the clients are.
-    pub(crate) fn variables(&self) -> [(&'static str, &Path); 6] {
+    pub(crate) fn variables(&self) -> [(&'static str, &Path); 7] {
         [
             ("HAFT_TEST_PYTHON", &self.python),
             ("HAFT_TEST_NODE", &self.node),
+            ("HAFT_TEST_NODE_PACKAGES", &self.node_packages),
             ("HAFT_TEST_INSPECTOR", &self.inspector),
             ("HAFT_TEST_NODE_FILESYSTEM_SERVER", &self.node_filesystem_server),
             ("HAFT_TEST_STRACE", &self.strace),
@@ -84,6 +115,7 @@ pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
 /// Installs whatever is missing and returns where the clients are.
 pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<Clients> {
     ensure_nextest()?;
+    try_rust_analyzer();
     let clients_dir = root.join("target").join("test-clients");
     let python = ensure_python(&clients_dir.join("python"))?;
     let (node_dir, node) = ensure_node(&clients_dir.join("node"))?;
@@ -93,6 +125,7 @@ pub(crate) fn ensure_all(root: &Path) -> anyhow::Result<Clients> {
         node,
         inspector: packages.join("inspector/clients/cli/build/index.js"),
         node_filesystem_server: packages.join("server-filesystem/dist/index.js"),
+        node_packages: node_dir,
         strace: debian::ensure(&debian::STRACE, &clients_dir.join("debian"))?,
         postgres: postgres::ensure(&clients_dir.join("postgres"))?,
     };
@@ -117,6 +150,21 @@ fn ensure_nextest() -> anyhow::Result<()> {
     ensure_cargo_command(NEXTEST)
 }
 
+/// Adds rust-analyzer to the toolchain. A machine whose toolchain is not rustup's goes without, and its test says so.
+fn try_rust_analyzer() {
+    let is_there = || succeeds(Command::new("rust-analyzer").arg("--version"));
+    if is_there() {
+        return;
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["component", "add", "rust-analyzer"]);
+    if !(succeeds(&mut rustup) && is_there()) {
+        eprintln!(
+            "set-up: rust-analyzer could not be added; the test that asks it will be skipped"
+        );
+    }
+}
+
 /// Any version that is already there will do: replacing a person's own tools is not ours to decide.
 fn ensure_cargo_command(package: &'static str) -> anyhow::Result<()> {
     let subcommand = package.trim_start_matches("cargo-");
@@ -139,7 +187,7 @@ fn ensure_python(dir: &Path) -> anyhow::Result<PathBuf> {
     let usable = || succeeds(Command::new("python3").args(["-c", USABLE]));
     ensure_system("Python 3.10 or newer with its venv module", &["python3-venv"], usable)?;
 
-    eprintln!("set-up: installing the Python MCP SDK in {}", dir.display());
+    eprintln!("set-up: installing Python clients and servers in {}", dir.display());
     start_afresh(dir)?;
     run_program(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
     let mut pip = Command::new(&python);
@@ -164,7 +212,7 @@ fn ensure_node(dir: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
     let usable = || succeeds(Command::new("npm").arg("--version"));
     ensure_system("npm", &["nodejs", "npm"], usable)?;
 
-    eprintln!("set-up: installing Node and the MCP Inspector in {}", dir.display());
+    eprintln!("set-up: installing Node, clients and servers in {}", dir.display());
     start_afresh(dir)?;
     // Without install scripts nothing from the registry runs before it is asked to. The `error` log
     // level hides engine warnings about the machine's Node, which does not run these packages.
@@ -279,8 +327,11 @@ mod tests {
 
     #[test]
     fn a_stamp_names_every_pin_of_its_registry_and_no_other() {
-        assert_eq!(stamp(Registry::Pip), "mcp 2.3.0\n");
-        assert_eq!(stamp(Registry::Npm).lines().count(), 3);
+        for registry in [Registry::Pip, Registry::Npm] {
+            let pins = PINS.iter().filter(|pin| pin.registry == registry);
+            assert_eq!(stamp(registry).lines().count(), pins.count());
+        }
+        assert!(stamp(Registry::Pip).starts_with("mcp 2.3.0\n"));
     }
 
     #[test]

@@ -61,7 +61,30 @@ const CRATE_EDGES: &[CrateEdges] = &[
         dependencies: &["haft-contract", "haft"],
         dev_dependencies: &["haft-policy", "haft-sandbox", "haft-journal"],
     },
+    // Asks language servers, which are programs like those of other tools: the contract is enough.
+    CrateEdges {
+        name: "haft-lsp",
+        dependencies: &["haft-contract"],
+        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
+    },
+    CrateEdges { name: "haft-server", dependencies: &["haft-contract"], dev_dependencies: &[] },
     CrateEdges { name: "haft-model", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    // Reads what strangers wrote; whoever runs it in a process of its own is the only one above it.
+    CrateEdges { name: "haft-extract", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    // Not shipped: what the conformance suite of the protocol expects to find, offered through everything that haft is.
+    CrateEdges {
+        name: "haft-conformance",
+        dependencies: &[
+            "haft-contract",
+            "haft-policy",
+            "haft-sandbox",
+            "haft-journal",
+            "haft",
+            "haft-mcp",
+            "haft-server",
+        ],
+        dev_dependencies: &[],
+    },
     // A tool in Python is a tool like any other, so that its host needs the contract only.
     CrateEdges {
         name: "haft-python",
@@ -85,9 +108,12 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-model",
             "haft",
             "haft-tools",
+            "haft-extract",
             "haft-python",
             "haft-plan",
+            "haft-lsp",
             "haft-mcp",
+            "haft-server",
         ],
         dev_dependencies: &[],
     },
@@ -114,9 +140,14 @@ const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
         users: &["haft-cli", "xtask"],
         in_tests: InTests::Anywhere,
     },
+    RestrictedDependency { name: "axum", users: &["haft-server"], in_tests: InTests::UsersOnly },
     RestrictedDependency { name: "genai", users: &["haft-model"], in_tests: InTests::UsersOnly },
     RestrictedDependency { name: "indicatif", users: &["haft-cli"], in_tests: InTests::UsersOnly },
-    RestrictedDependency { name: "reqwest", users: &["haft-model"], in_tests: InTests::UsersOnly },
+    RestrictedDependency {
+        name: "reqwest",
+        users: &["haft-model", "haft", "haft-mcp"],
+        in_tests: InTests::UsersOnly,
+    },
     RestrictedDependency { name: "rmcp", users: &["haft-mcp"], in_tests: InTests::UsersOnly },
     RestrictedDependency {
         name: "rusqlite",

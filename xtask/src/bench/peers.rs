@@ -36,6 +36,11 @@ pub(super) struct Peers {
     snapshot: PathBuf,
     plans: PathBuf,
     python: PathBuf,
+    tools: PathBuf,
+    /// Reads pages.
+    pages: PathBuf,
+    /// The Python that other people's packages are installed in.
+    test_python: Option<PathBuf>,
     node: Option<NodeServer>,
     /// What `rg` says of itself, if it is there.
     rg_version: Option<String>,
@@ -71,6 +76,8 @@ impl Peers {
         let snapshot = build(root, &["--package", "haft-snapshot", "--example", "snapshot"])?;
         let plans = build(root, &["--package", "haft-plan", "--example", "plans"])?;
         let python = build(root, &["--package", "haft-python", "--example", "warm"])?;
+        let tools = build(root, &["--package", "haft", "--example", "tool_search"])?;
+        let pages = build(root, &["--package", "haft-extract", "--example", "pages"])?;
         if work_dir.exists() {
             std::fs::remove_dir_all(work_dir)
                 .with_context(|| format!("cannot delete {}", work_dir.display()))?;
@@ -92,6 +99,9 @@ impl Peers {
             snapshot,
             plans,
             python,
+            tools,
+            pages,
+            test_python: find_test_python(root),
             node,
             rg_version,
             manifest,
@@ -129,6 +139,23 @@ impl Peers {
         haft.env("HOME", &self.state_dir).env("HAFT_STATE_DIR", &self.state_dir);
         haft.arg("--root").arg(dir).arg("--config").arg(&self.manifest).current_dir(dir);
         haft
+    }
+
+    /// Returns the command of a server for the files in `dir` that listens and prints its address.
+    pub(super) fn http_server(&self, peer: Peer, dir: &Path) -> Option<Command> {
+        match peer {
+            Peer::Haft => {
+                let mut haft = self.haft(dir);
+                haft.args(["serve", "--no-token", "--listen", "127.0.0.1:0"]);
+                Some(haft)
+            }
+            Peer::Floor => {
+                let mut floor = Command::new(&self.floor);
+                floor.arg("--http");
+                Some(floor)
+            }
+            Peer::PlainFloor | Peer::Node => None,
+        }
     }
 
     /// Returns `rg` that looks at what haft looks at in `dir`, or nothing if it is not installed.
@@ -175,6 +202,21 @@ impl Peers {
     /// Returns the program that measures Python tools.
     pub(super) fn python_program(&self) -> &Path {
         &self.python
+    }
+
+    /// Returns the program that measures finding tools.
+    pub(super) fn tools_program(&self) -> &Path {
+        &self.tools
+    }
+
+    /// Returns the program that reads pages.
+    pub(super) fn pages_program(&self) -> &Path {
+        &self.pages
+    }
+
+    /// Returns the Python that other people's packages are installed in, if it is there.
+    pub(super) fn test_python(&self) -> Option<&Path> {
+        self.test_python.as_deref()
     }
 
     /// Returns the size of a program of ours.
@@ -226,6 +268,14 @@ fn find_node(root: &Path) -> Option<NodeServer> {
     let script = path("HAFT_TEST_NODE_FILESYSTEM_SERVER")?;
     let version = capture(Command::new(&node).arg("--version")).ok()?.trim().to_owned();
     Some(NodeServer { node, script, version })
+}
+
+/// Returns the Python of the set-up, unless it can be neither found nor installed; what is wrong is said elsewhere.
+fn find_test_python(root: &Path) -> Option<PathBuf> {
+    let clients = setup::ensure_all(root).ok()?;
+    let variables = clients.variables();
+    let found = variables.iter().find(|(name, _)| *name == "HAFT_TEST_PYTHON");
+    found.map(|(_, path)| path.to_path_buf())
 }
 
 #[cfg(test)]
