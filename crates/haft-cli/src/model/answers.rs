@@ -26,8 +26,28 @@ fn contract() -> Vec<(&'static str, Value)> {
         ("edit", json!({"replacements": 1, "first_changed_line": 1})),
         ("glob", json!({"paths": ["a.txt", "b/c.txt"]})),
         ("grep", json!({"matches": ["a.txt:1:the line"]})),
+        ("question", json!({"answers": [["what the user chose or wrote"]]})),
         ("read", json!("the text of the file")),
+        (
+            "repo_clone",
+            json!({"path": "a", "url": "https://example.org/a.git", "commit": "4b825dc", "branch": "main"}),
+        ),
+        (
+            "repo_overview",
+            json!({"path": ".", "files": 1, "bytes": 1, "languages": [{"language": "Rust", "files": 1, "bytes": 1, "lines": 1}],
+                   "entry_points": [{"path": "README.md", "kind": "document"}], "tree": "README.md"}),
+        ),
+        ("skill", json!("what the skill says")),
         ("todo", json!({"todos": [{"content": "a task", "status": "pending"}]})),
+        ("tool_search", json!({"matches": [{"id": "a_tool", "description": "what it does"}]})),
+        (
+            "web_fetch",
+            json!({"url": "https://example.org/", "title": "a title", "text": "the text of the page"}),
+        ),
+        (
+            "web_search",
+            json!({"results": [{"title": "a title", "url": "https://example.org/", "snippet": "a part of the text"}]}),
+        ),
         ("write", json!("ok")),
     ]
 }

@@ -273,16 +273,16 @@ fn the_person_at_the_terminal_answers_questions() {
         &["\u{4}"],
         &expect![[r#"
 
-        The agent has a question; what you answer allows nothing.
+            The agent has a question; what you answer allows nothing.
 
-          Sure?
+              Sure?
 
-        Your answer: 
-        No answer.
-        error: No one is here to answer. Do not ask; go on with your best assumption and say which one you made.
-        --- stdout
-        --- status 1
-    "#]],
+            Your answer: 
+            No answer.
+            error: the user did not answer: do not ask the same again; go on with your best assumption and say which one you made
+            --- stdout
+            --- status 1
+        "#]],
     );
 }
 

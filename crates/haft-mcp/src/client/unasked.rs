@@ -31,3 +31,22 @@ impl Unasked {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_are_bearable_come_in_each_second() {
+        let began = Instant::now();
+        let mut unasked = Unasked::new(began);
+        for second in 0..3 {
+            let now = began + Duration::from_secs(second);
+            for _ in 0..SERVER_UNASKED_PER_SECOND_MAX {
+                assert_eq!(unasked.count(now), Ok(()));
+            }
+        }
+        let late = began + Duration::from_millis(2_999);
+        assert!(unasked.count(late).is_err_and(|why| why.contains("within a second")));
+    }
+}

@@ -394,9 +394,6 @@ mod tests {
               --  not readable          /srv/data (readable of its [[python]] entry): it is
                                         not there
 
-            Model
-              ok  model                 openai/gpt-5; its key is in OPENAI_API_KEY
-
             MCP servers
               ok  server                git: 12 tools when last started
               ~   server                new: never started yet: haft mcp test new
@@ -407,6 +404,9 @@ mod tests {
               ok  searxng               https://searx.example/
               --  brave                 https://api.search.brave.com/res/v1/: its key is
                                         missing
+
+            Model
+              ok  model                 openai/gpt-5; its key is in OPENAI_API_KEY
 
             Files of haft
               ok  state                 ~/.local/state/haft
