@@ -568,9 +568,17 @@ fn tools_answer_as_models_are_told() {
         ("read", json!({"path": "notes.txt"})),
         ("todo", json!({"todos": [{"content": "x", "status": "pending"}]})),
         ("bash", json!({"cmd": "echo x"})),
+        ("skill", json!({"name": "haft-plans"})),
     ];
+    // Those that need a person, a network or a search are compared where they are tested.
+    let elsewhere =
+        ["question", "repo_clone", "repo_overview", "tool_search", "web_fetch", "web_search"];
     let examples = told.iter().filter(|told| told.get("output_example").is_some());
-    assert_eq!(examples.count(), inputs.len());
+    let mut ids: Vec<&str> = examples.filter_map(|told| told["id"].as_str()).collect();
+    ids.retain(|id| !elsewhere.contains(id));
+    let mut asked: Vec<&str> = inputs.iter().map(|(tool, _)| *tool).collect();
+    asked.sort_unstable();
+    assert_eq!(ids, asked);
     for (tool, input) in inputs {
         let called = world.json(&["--allow", "bash", "call", tool, &input.to_string(), "--json"]);
         let example =
