@@ -75,7 +75,7 @@ pub use document::Document;
 pub use envelope::{Connection, Enforced, Envelope, Layer, Level, Metadata};
 pub use error_code::ErrorCode;
 pub use output::{Body, Confined, Excerpt, FailedAt, IntoOutput, Output, ToolError};
-pub use unseen::is_unseen;
+pub use unseen::{clean, cut, end_of, is_unseen};
 
 pub use id::{IdError, LOCKED_IDS, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use haft_contract::Cx;
+use haft_contract::{Cx, clean, cut};
 use serde_json::Value;
 
 use crate::document::{load, path_of};
@@ -13,7 +13,7 @@ use crate::limits::{
     SYMBOL_DEPTH_MAX,
 };
 use crate::position::{Encoding, line_of};
-use crate::text::{clean, cut, one_line};
+use crate::text::one_line;
 use crate::wire::text_of;
 
 /// What symbols are, by the numbers of the protocol, from 1.

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Ending, Resident};
+use haft_contract::{Ending, Resident, clean, end_of};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -15,7 +15,6 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use crate::framing::{Broken, Framing, framed};
 use crate::hear::{Heard, Over};
 use crate::limits::{IDLE_MS, LAST_MS, SAID_CHARS_MAX, SEND_MS_MAX, UNASKED_BYTES_MAX};
-use crate::text::{clean, end_of};
 use crate::wire::{self, Incoming, Refusal};
 
 /// Messages that wait to be sent.

@@ -17,7 +17,6 @@ mod oauth;
 mod schema_steps;
 mod server;
 mod servers;
-mod text;
 mod tools;
 mod unasked;
 mod way;

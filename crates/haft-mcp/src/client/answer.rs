@@ -4,7 +4,7 @@
 use haft_contract::{Body, Content, ErrorCode, Output, ResourceBody, ToolError};
 use serde_json::Value;
 
-use super::text::{clean, cut};
+use haft_contract::{clean, cut};
 
 /// Longest name, address or type of a content that is described, in characters.
 const SHOWN_CHARS_MAX: usize = 200;

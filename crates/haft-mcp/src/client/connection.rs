@@ -24,8 +24,8 @@ use super::handler::{Handler, Listeners};
 use super::http::{Failed, Reached};
 use super::limits::{SERVER_LIST_MS_MAX, SERVER_PAGES_MAX, SERVER_ROUNDS_MAX, SERVER_START_MS_MAX};
 use super::listing::{Era, Listing, Taking};
-use super::text::{clean, cut};
 use super::way::Way;
+use haft_contract::{clean, cut};
 
 /// Longest word of a server about itself that is shown, in characters.
 const ABOUT_CHARS_MAX: usize = 100;

@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use super::forms::{Forms, filled};
 use super::limits::SERVER_PROGRESS_CHARS_MAX;
-use super::text::{clean, cut};
+use haft_contract::{clean, cut};
 
 /// Answers and hears one server.
 pub(super) struct Handler {

@@ -25,8 +25,8 @@ use self::events::events;
 pub(super) use self::remote::{RemoteLink, remote};
 use super::limits::{REMOTE_REFUSAL_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
 use super::oauth::{Authorization, challenge};
-use super::text::{clean, cut};
 use super::web::{self, BodyError, body, is_safe, words};
+use haft_contract::{clean, cut};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");

@@ -21,8 +21,8 @@ use super::limits::{
     SERVER_COMPLAINT_BYTES_MAX, SERVER_END_MS_MAX, SERVER_MESSAGE_BYTES_MAX,
     SERVER_NOISE_LINES_MAX, SERVER_SEND_MS_MAX,
 };
-use super::text::{clean, end_of};
 use super::unasked::Unasked;
+use haft_contract::{clean, end_of};
 
 /// Messages that wait to be sent, and such that were received and wait to be looked at, each.
 const WAITING_MAX: usize = 64;

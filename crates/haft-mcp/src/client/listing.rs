@@ -8,7 +8,7 @@ use super::limits::{
     SERVER_DESCRIPTION_CHARS_MAX, SERVER_LISTING_BYTES_MAX, SERVER_SCHEMA_BYTES_MAX,
     SERVER_TOOL_NAME_CHARS_MAX, SERVER_TOOLS_MAX,
 };
-use super::text::{clean, cut};
+use haft_contract::{clean, cut};
 
 /// A server's tools as it listed them, sorted by name, and which protocol it speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::OAuthOptions;
 use super::discovery::IssuerMetadata;
 use super::token::{ClientIdentity, ClientMethod};
-use crate::client::text::{clean, cut};
 use crate::client::web::{ask, named_by};
+use haft_contract::{clean, cut};
 
 /// Longest word about a refusal that is shown, in characters.
 const REASON_CHARS_MAX: usize = 300;

@@ -11,8 +11,8 @@ use super::encoding::{base64url, fingerprint};
 use super::identity::identity;
 use super::token::{ClientIdentity, Kept, request};
 use super::{Authorization, Challenge};
-use crate::client::text::{clean, cut};
 use crate::client::web::named_by;
+use haft_contract::{clean, cut};
 
 /// Random bytes that one login needs.
 pub const LOGIN_ENTROPY_BYTES: usize = 64;

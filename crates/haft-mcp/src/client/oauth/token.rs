@@ -5,8 +5,8 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
-use crate::client::text::{clean, cut};
 use crate::client::web::ask;
+use haft_contract::{clean, cut};
 
 /// Longest token, in bytes; also what fits into a header everywhere.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
