@@ -242,6 +242,10 @@ impl From<RunError> for CommandError {
                 let hint = format!("haft resume {run}");
                 Self::usage(err).hint(hint)
             }
+            RunError::OfOtherRoot { ref root, .. } => {
+                let hint = format!("cd {}", quote::shell(root));
+                Self::usage(err).hint(hint)
+            }
             other => Self::failed(other),
         }
     }

@@ -2,8 +2,10 @@
 //! environment. What cannot be used leaves that server's tools out and is said in a line; nothing here knows what a server
 //! says.
 
+mod grants;
 mod own_places;
 mod remote;
+mod runners;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use haft::{Catalog, Extension, Extensions, Registry};
 use haft_contract::{
     Channel, LOCKED_IDS, Origin, ResidentRequest, ToolError, ToolId, canonical_json, sha256_hex,
 };
-use haft_mcp::{Connect, KnownServer, ListingCache, McpServers, ServerSpec};
+use haft_mcp::{Advice, Connect, KnownServer, ListingCache, McpServers, ServerSpec};
 use haft_python::ReadingCache as _;
 use haft_sandbox::ProtectedNames;
 use serde_json::json;
@@ -26,7 +28,10 @@ use crate::permission_names;
 use crate::python::Readings;
 use crate::state::State;
 
+pub(crate) use self::grants::granted;
+use self::grants::hint;
 pub(crate) use self::remote::authorization;
+pub(crate) use self::runners::Download;
 pub(crate) use self::tokens::LOGIN_BYTES_MAX;
 
 /// Lines about tools that are left out, of one server, when tools are put together.
@@ -221,7 +226,7 @@ fn warn_of_left_out(name: &str, left_out: &[String]) {
 fn spec(name: &str, entry: &ServerEntry, extensions: &Extensions, logins: &Path) -> ServerSpec {
     let (directories, changes, connect) = match entry.url {
         Some(_) => (Vec::new(), Vec::new(), elsewhere(name, entry, logins)),
-        None => match granted(name, entry, extensions) {
+        None => match to_start(name, entry, extensions) {
             Ok((extension, request)) => (
                 extension.directories().map(Path::to_path_buf).collect(),
                 extension.changes().to_vec(),
@@ -239,9 +244,16 @@ fn spec(name: &str, entry: &ServerEntry, extensions: &Extensions, logins: &Path)
         changes,
         trusts_annotations: entry.trust_annotations,
         forms: None,
+        advice: advice(name, entry),
         timeout_ms: entry.timeout_ms,
         cache_key,
     }
+}
+
+/// Returns what is said to failures of a server that may lack something.
+fn advice(name: &str, entry: &ServerEntry) -> Option<Arc<Advice>> {
+    let (name, entry) = (name.to_owned(), entry.clone());
+    Some(Arc::new(move |said: &str| grants::lacking(&name, &entry, said)))
 }
 
 fn elsewhere(name: &str, entry: &ServerEntry, logins: &Path) -> Connect {
@@ -251,7 +263,7 @@ fn elsewhere(name: &str, entry: &ServerEntry, logins: &Path) -> Connect {
     }
 }
 
-fn granted(
+fn to_start(
     name: &str,
     entry: &ServerEntry,
     extensions: &Extensions,
@@ -262,7 +274,8 @@ fn granted(
     let program = words.next().ok_or("there is no command that starts it")?;
     let mut request = ResidentRequest::new(program);
     request.args = words.collect();
-    request.env = environment(&entry.env)?;
+    request.env = runners::offline(entry);
+    request.env.extend(environment(&entry.env)?);
     request.cwd.clone_from(&entry.cwd);
     request.readable = own_places::all(entry);
     request.channel = Channel::Stdio;
@@ -325,6 +338,10 @@ pub(crate) fn own_places_of(entry: &ServerEntry) -> Vec<PathBuf> {
 }
 
 /// Returns the error of a server that cannot be used, for a person.
-pub(crate) fn unusable(err: &ToolError) -> CommandError {
-    CommandError::failed(err.message.clone())
+pub(crate) fn unusable(name: &str, entry: Option<&ServerEntry>, err: &ToolError) -> CommandError {
+    let failed = CommandError::failed(err.message.clone());
+    match entry.and_then(|entry| hint(name, entry, &err.message)) {
+        Some(hint) => failed.hint(hint),
+        None => failed,
+    }
 }

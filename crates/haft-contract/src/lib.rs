@@ -25,6 +25,7 @@
 #![deny(missing_docs)]
 
 mod access;
+mod backoff;
 mod client;
 mod content;
 mod context;
@@ -52,6 +53,7 @@ pub use contract::{Contract, Origin, OutputLimit, ShellLine, ToolMetadata};
 pub use effect::{Effect, Kind};
 pub use tool::{DefinitionError, Probed, Tool, ToolBuilder};
 
+pub use backoff::Backoff;
 pub use client::{Client, ClientMethod, ClientRequest};
 pub use context::{Cx, CxParts, LogLevel, LogLine, Progress, ProgressSink};
 pub use surface::{

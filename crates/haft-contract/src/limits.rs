@@ -57,6 +57,9 @@ pub const QUESTION_ANSWER_CHARS_MAX: usize = 10_000;
 pub const LISTED_CHARS_MAX: usize = 200;
 /// Longest run or node name, in characters.
 pub const SCOPE_NAME_CHARS_MAX: usize = 128;
+/// The times after the first, second, … failure in a row for which a program of other people, such as a server, is left alone,
+/// in seconds; then the last one holds.
+pub const LEFT_ALONE_SECONDS: [u64; 5] = [1, 2, 5, 15, 60];
 /// Schema violations listed in one error.
 pub const SCHEMA_ERRORS_MAX: usize = 20;
 /// Near matches named in one error.
@@ -281,6 +284,13 @@ pub const TABLE: &[Limit] = &[
         "characters",
         "a run or node name",
         "the name is refused",
+    ),
+    Limit::new(
+        "LEFT_ALONE_SECONDS",
+        LEFT_ALONE_SECONDS[4],
+        "seconds",
+        "the time for which an MCP server or a language server that failed again and again is left alone: 1, 2, 5, 15, and then",
+        "it is started again when it is asked",
     ),
     Limit::new(
         "SCHEMA_ERRORS_MAX",

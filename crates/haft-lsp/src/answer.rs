@@ -106,7 +106,19 @@ impl<'a> Reader<'a> {
         for item in answer.as_array().into_iter().flatten() {
             symbol(uri, item, 0, &mut places);
         }
+        if uri.is_none() {
+            self.leave_out_libraries(&mut places);
+        }
         self.listed(&places)
+    }
+
+    /// Leaves out what lies outside the workspace, unless nothing else was found: some servers find every name of a
+    /// standard library that is a little like the one that was meant.
+    fn leave_out_libraries(&self, places: &mut Vec<Place>) {
+        let is_ours = |place: &Place| place_in(self.cx, &place.uri).is_some();
+        if places.iter().any(is_ours) {
+            places.retain(is_ours);
+        }
     }
 
     fn listed(&mut self, places: &[Place]) -> Listed {

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 /// What the languages that are known without configuration have in common.
 struct Usual {
     name: &'static str,
-    /// Commands in the order of preference; the first one whose program is there is used.
+    /// Commands in the order of preference; the first one whose program is there and starts is used.
     commands: &'static [&'static [&'static str]],
     extensions: &'static [&'static str],
     root_markers: &'static [&'static str],
+    /// What the server is told at its start.
+    settings: fn() -> Value,
     install: &'static str,
 }
 
@@ -21,6 +23,7 @@ const USUAL: &[Usual] = &[
         commands: &[&["rust-analyzer"]],
         extensions: &["rs"],
         root_markers: &["Cargo.toml", "rust-project.json"],
+        settings: nothing,
         install: "rustup component add rust-analyzer rust-src",
     },
     Usual {
@@ -38,20 +41,24 @@ const USUAL: &[Usual] = &[
             "setup.cfg",
             "requirements.txt",
         ],
+        settings: nothing,
         install: "npm install -g pyright, or pip install basedpyright",
     },
     Usual {
         name: "typescript",
-        commands: &[&["typescript-language-server", "--stdio"]],
+        // The former needs a typescript before 7 beside it; from 7 on the compiler is a server itself.
+        commands: &[&["typescript-language-server", "--stdio"], &["tsc", "--lsp", "--stdio"]],
         extensions: &["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"],
         root_markers: &["tsconfig.json", "jsconfig.json", "package.json"],
-        install: "npm install -g typescript-language-server typescript",
+        settings: without_guesses,
+        install: "npm install -g typescript, 7 or newer",
     },
     Usual {
         name: "go",
         commands: &[&["gopls"]],
         extensions: &["go"],
         root_markers: &["go.work", "go.mod"],
+        settings: nothing,
         install: "go install golang.org/x/tools/gopls@latest",
     },
     Usual {
@@ -59,6 +66,7 @@ const USUAL: &[Usual] = &[
         commands: &[&["clangd"]],
         extensions: &["c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx"],
         root_markers: &["compile_commands.json", "compile_flags.txt", "CMakeLists.txt"],
+        settings: nothing,
         install: "the package clangd of your system",
     },
 ];
@@ -85,7 +93,7 @@ const LANGUAGE_IDS: &[(&str, &str)] = &[
 pub struct Language {
     /// What it is called.
     pub name: String,
-    /// Commands in the order of preference; the first one whose program is there is used.
+    /// Commands in the order of preference; the first one whose program is there and starts is used.
     pub commands: Vec<Vec<String>>,
     /// How names of its files end, without the dot.
     pub extensions: Vec<String>,
@@ -141,6 +149,15 @@ pub fn builtin_languages() -> Vec<Language> {
     USUAL.iter().map(Usual::language).collect()
 }
 
+fn nothing() -> Value {
+    json!({})
+}
+
+/// While it reads a project, typescript-language-server would answer from single files, and not say so.
+fn without_guesses() -> Value {
+    json!({ "tsserver": { "useSyntaxServer": "never" } })
+}
+
 impl Usual {
     fn language(&self) -> Language {
         Language {
@@ -148,7 +165,7 @@ impl Usual {
             commands: self.commands.iter().map(|words| owned(words)).collect(),
             extensions: owned(self.extensions),
             root_markers: owned(self.root_markers),
-            settings: json!({}),
+            settings: (self.settings)(),
             install: self.install.to_owned(),
         }
     }

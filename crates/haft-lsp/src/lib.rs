@@ -4,7 +4,6 @@
 //! what a server would change is refused.
 
 mod answer;
-mod backoff;
 mod diagnostics;
 mod document;
 mod framing;

@@ -18,8 +18,6 @@ pub const IDLE_MS: u64 = 600_000;
 pub const LAST_MS: u64 = 1_000;
 /// Servers that run at one time.
 pub const SERVERS_MAX: usize = 4;
-/// Seconds for which a server that failed is left alone, by failures in a row.
-pub const BACKOFF_SECONDS: [u64; 5] = [1, 2, 5, 15, 60];
 /// Requests in a row that a server leaves without an answer before it is ended.
 pub const UNANSWERED_MAX: u32 = 2;
 /// How often a request is repeated that a server withdrew because files changed.
@@ -120,13 +118,6 @@ pub const TABLE: &[Limit] = &[
         "servers",
         "servers at one time",
         "the one that waited longest is ended",
-    ),
-    Limit::new(
-        "BACKOFF_SECONDS",
-        longest_backoff(),
-        "seconds",
-        "how long a server that failed again and again is left alone",
-        "it is started again when it is asked",
     ),
     Limit::new(
         "UNANSWERED_MAX",
@@ -270,8 +261,3 @@ pub const TABLE: &[Limit] = &[
         "the input is refused",
     ),
 ];
-
-const fn longest_backoff() -> u64 {
-    let [.., longest] = BACKOFF_SECONDS;
-    longest
-}

@@ -6,11 +6,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
-use haft_contract::{Cx, ErrorCode, ToolError};
+use haft_contract::{Backoff, Cx, ErrorCode, ToolError};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-use crate::backoff::Backoff;
 use crate::language::{Language, NoProgram, ProgramFound};
 use crate::limits::SERVERS_MAX;
 use crate::server::{Failed, Server, Start};
@@ -102,7 +101,10 @@ impl Pool {
         cx: &Cx,
     ) -> Result<Server, ToolError> {
         let language = wanted.language;
-        let left = seat.backoff.as_ref().and_then(|backoff| backoff.seconds_left(Instant::now()));
+        let left = seat
+            .backoff
+            .as_ref()
+            .and_then(|backoff| backoff.seconds_left(Instant::now().into_std()));
         if let Some(seconds) = left {
             let message = format!(
                 "the {} server failed just now and is left alone for {seconds} more seconds: work without it, or ask \
@@ -111,36 +113,44 @@ impl Pool {
             );
             return Err(ToolError::new(ErrorCode::Unavailable, message));
         }
-        let (command, program) = self.program(language)?;
-        let start = Start {
-            language,
-            program,
-            command,
-            directory: wanted.directory,
-            watched: wanted.watched.clone(),
-            is_unconfined: self.options.is_unconfined,
-            deadline: wanted.deadline,
-        };
-        match Server::start(start, cx).await {
-            Ok(server) => Ok(server),
-            Err(failed) => Err(seat.not_started(failed, command, language)),
+        let mut first_failed = None;
+        for (command, program) in self.programs(language)? {
+            let start = Start {
+                language,
+                program,
+                command,
+                directory: wanted.directory,
+                watched: wanted.watched.clone(),
+                is_unconfined: self.options.is_unconfined,
+                deadline: wanted.deadline,
+            };
+            match Server::start(start, cx).await {
+                Ok(server) => return Ok(server),
+                // The next one may do: one program is there without what it needs, and another brings that along.
+                Err(failed @ Failed::Server(_)) => {
+                    first_failed.get_or_insert((failed, command));
+                }
+                Err(failed @ Failed::Call(_)) => return Err(seat.failed(failed, language)),
+            }
         }
+        let (failed, command) = first_failed.expect("there is a program, and it did not start");
+        Err(seat.not_started(failed, command, language))
     }
 
-    /// Returns the first command of a language whose program is there.
-    fn program<'l>(
+    /// Returns the commands of a language whose programs are there, at least one.
+    fn programs<'l>(
         &self,
         language: &'l Language,
-    ) -> Result<(&'l Vec<String>, ProgramFound), ToolError> {
-        let mut why = NoProgram::Missing;
+    ) -> Result<Vec<(&'l [String], ProgramFound)>, ToolError> {
+        let (mut programs, mut why) = (Vec::new(), NoProgram::Missing);
         for command in &language.commands {
             match self.options.programs.find(command) {
-                Ok(program) => return Ok((command, program)),
+                Ok(program) => programs.push((command.as_slice(), program)),
                 Err(NoProgram::Missing) => {}
                 Err(NoProgram::InWorkspace) => why = NoProgram::InWorkspace,
             }
         }
-        Err(no_program(language, why))
+        if programs.is_empty() { Err(no_program(language, why)) } else { Ok(programs) }
     }
 }
 
@@ -167,10 +177,9 @@ impl Seat {
         };
         self.server = None;
         let before = self.backoff.as_ref().map_or(0, Backoff::failures);
-        self.backoff = Some(Backoff::after(before, Instant::now()));
-        let seconds =
-            self.backoff.as_ref().and_then(|backoff| backoff.seconds_left(Instant::now()));
-        let seconds = seconds.unwrap_or_default();
+        let now = Instant::now().into_std();
+        let backoff = self.backoff.insert(Backoff::after(before, now));
+        let seconds = backoff.seconds_left(now).unwrap_or_default();
         let message = format!(
             "the {} server failed: {why}; work without it, or ask again in {seconds} s, which starts another one",
             language.name

@@ -4,7 +4,6 @@
 //! servers are another kind of [`Connect`]; nothing of the SDK shows in the interface.
 
 mod answer;
-mod backoff;
 mod connection;
 mod forms;
 mod handler;
@@ -29,5 +28,5 @@ pub use oauth::{
     Authorization, LOGIN_ENTROPY_BYTES, Login, LoginError, OAuthOptions, RedirectListener,
     TokenStore,
 };
-pub use server::{Connect, ListingCache, ServerSpec};
+pub use server::{Advice, Connect, ListingCache, ServerSpec};
 pub use servers::{KnownServer, McpServers, ServerTools, Trial, TriedTool};

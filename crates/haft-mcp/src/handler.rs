@@ -32,7 +32,7 @@ use crate::counterpart;
 use crate::elicit::elicit;
 use crate::instructions::instructions;
 use crate::levels::level;
-use crate::limits::{CACHE_MS, COMPLETIONS_MAX};
+use crate::limits::{CACHE_MS, COMPLETIONS_MAX, SUBSCRIPTIONS_MAX};
 use crate::list_changes::ListChanges;
 use crate::meta::{CallMeta, Usual};
 use crate::offerings::{Completed, Offered, OfferedPrompt, Offerings};
@@ -407,8 +407,12 @@ impl ServerHandler for Handler {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        // The SDK leaves out what the capabilities do not say.
-        Some(requested.clone())
+        // The SDK leaves out what the capabilities do not say, and tells the client what is left.
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.truncate(SUBSCRIPTIONS_MAX);
+        }
+        Some(accepted)
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {

@@ -38,7 +38,7 @@ mod suspended;
 mod tool;
 
 pub use client::{
-    Authorization, Connect, Forms, KnownServer, LOGIN_ENTROPY_BYTES, ListingCache, Login,
+    Advice, Authorization, Connect, Forms, KnownServer, LOGIN_ENTROPY_BYTES, ListingCache, Login,
     LoginError, McpServers, OAuthOptions, RedirectListener, Remote, ServerSpec, ServerTools,
     TokenStore, Trial, TriedTool, limits as client_limits, permission as server_permission,
 };

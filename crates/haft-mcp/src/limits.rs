@@ -215,7 +215,7 @@ pub const TABLE: &[Limit] = &[
         SUBSCRIPTIONS_MAX as u64,
         "resources",
         "what one MCP connection is told the changes of",
-        "the subscription is refused",
+        "the subscription is refused; to clients of 2026-07-28 it is said which ones were accepted",
     ),
     Limit::new(
         "CACHE_MS",

@@ -118,3 +118,23 @@ impl Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_a_log_that_nobody_takes_the_first_lines_are_kept() {
+        let (sink, mut reports) = channel();
+        let line = |number: usize| LogLine { level: LogLevel::Info, message: number.to_string() };
+        (0..=LOG_LINES_MAX).for_each(|number| sink.log(line(number)));
+        for number in 0..LOG_LINES_MAX {
+            let kept = reports.log.try_recv().map(|line| line.message);
+            assert_eq!(kept, Ok(number.to_string()));
+        }
+        assert!(reports.log.try_recv().is_err(), "the line over the bound was kept");
+        // Who has been heard may go on.
+        sink.log(line(LOG_LINES_MAX + 1));
+        assert!(reports.log.try_recv().is_ok());
+    }
+}

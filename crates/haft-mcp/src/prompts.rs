@@ -24,13 +24,14 @@ pub(crate) async fn get(
     check_required(offerings, &request.name, &arguments)?;
     let given = request.input_responses.unwrap_or_default().into_iter();
     let mut answers: Map<String, Value> = given.filter(|(_, value)| value.is_object()).collect();
-    for _ in 0..PROMPT_ROUNDS_MAX {
+    for rounds in 0..=PROMPT_ROUNDS_MAX {
         match offerings.prompt(&request.name, &arguments, &answers) {
             None => return Err(unknown(&request.name)),
             Some(Prompted::Messages(parts)) => {
                 let messages = parts.into_iter().map(message).collect();
                 return Ok(GetPromptResult::new(messages).into());
             }
+            Some(Prompted::Asks(_)) if rounds == PROMPT_ROUNDS_MAX => break,
             Some(Prompted::Asks(requests)) => {
                 check_takes(&requests, cx)?;
                 if cx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {

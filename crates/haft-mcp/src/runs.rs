@@ -78,8 +78,13 @@ impl Named {
 
 /// Says that haft cannot tell what happened, in the words of whoever put the server together.
 pub(crate) fn run_error(err: RunError, explain: Explain) -> ErrorData {
-    let is_of_request =
-        matches!(err, RunError::Scope(_) | RunError::Diverged(_) | RunError::OfPlan { .. });
+    let is_of_request = matches!(
+        err,
+        RunError::Scope(_)
+            | RunError::Diverged(_)
+            | RunError::OfPlan { .. }
+            | RunError::OfOtherRoot { .. }
+    );
     let message = explain(err);
     if is_of_request {
         ErrorData::invalid_params(message, None)

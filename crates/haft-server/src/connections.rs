@@ -46,7 +46,7 @@ pub async fn serve(
             let (router, end, abort) = (router.clone(), end.clone(), abort.clone());
             open.spawn(async move {
                 tokio::select! {
-                    () = converse(stream, router, end) => {}
+                    () = converse(stream, router, end, UNREAD_MS_MAX) => {}
                     () = abort.cancelled() => {}
                 }
                 drop(place);
@@ -80,12 +80,13 @@ fn is_of_peer(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
-/// Speaks with one client until it leaves, or until it is answered after `end`.
-async fn converse(stream: TcpStream, router: Router, end: CancellationToken) {
+/// Speaks with one client until it leaves, until it has left what is sent to it unread for so long, or until it is
+/// answered after `end`.
+async fn converse(stream: TcpStream, router: Router, end: CancellationToken, unread_ms: u32) {
     let Ok(local) = stream.local_addr() else { return };
     // Answers are written whole, so waiting for more to send with them gains nothing.
     let _ = stream.set_nodelay(true);
-    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD_MS_MAX);
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, unread_ms);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Local(local));
         let mut router = router.clone();
@@ -108,4 +109,27 @@ async fn converse(stream: TcpStream, router: Router, end: CancellationToken) {
         () = end.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// More than the kernel keeps for a reader that does not read, in bytes.
+    const ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let router = Router::new().fallback(|| async { vec![b'a'; ANSWER_BYTES] });
+        client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        // The bound is the kernel's to keep, whose time no test moves. That this ends says that it was told of it: the client
+        // is there all the while, and nothing else ends the connection.
+        converse(stream, router, CancellationToken::new(), 100).await;
+        drop(client);
+    }
 }

@@ -1,7 +1,7 @@
 //! `question`: asks the person behind the front end. The answers allow nothing: they are text for the model, and a call
 //! that needs approval is asked about as if this tool had not been called.
 
-use haft_contract::limits::{QUESTIONS_MAX, TIMEOUT_MS_MAX};
+use haft_contract::limits::QUESTIONS_MAX;
 use haft_contract::{Cx, Effect, ErrorCode, Kind, Tool, ToolError, UserQuestion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,6 @@ pub(crate) fn question() -> Tool {
         .kind(Kind::Other)
         .effect(Effect::Read)
         .output::<Answered>()
-        // A person takes the time that a person takes.
-        .timeout_ms(|_: &Asked| Some(TIMEOUT_MS_MAX))
         .execute_with(|asked: Asked, cx: Cx| async move {
             asked.questions.iter().enumerate().try_for_each(|(place, one)| check(place, one))?;
             tokio::select! {

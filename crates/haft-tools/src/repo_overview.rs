@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
+use haft_contract::limits::PATH_BYTES_MAX;
 use haft_contract::{Access, Cx, ErrorCode, FileKind, FilePath, Kind, OpenFile, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,11 @@ fn run(input: &Input, cx: &Cx) -> Result<Answer, ToolError> {
     let left = listing.len().saturating_sub(FILES_MAX);
     let incomplete = if left > 0 {
         Some(format!("there are {left} further files: name a narrower directory in `path`"))
+    } else if listing.too_deep() > 0 {
+        Some(format!(
+            "the tree is deeper than any tool reaches: what lies at paths of more than {} bytes is not counted",
+            PATH_BYTES_MAX - 1
+        ))
     } else {
         (!listing.is_complete()).then(|| "not every directory could be walked".to_owned())
     };

@@ -12,6 +12,7 @@ mod tests;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use haft_contract::limits::PATH_BYTES_MAX;
 use haft_contract::{Cx, Entry, FileKind, FilePath, ToolError};
 
 pub(crate) use self::listing::Listing;
@@ -85,13 +86,19 @@ impl Walk<'_> {
     fn visit(&self, job: Job, entries: Vec<Entry>) -> Visited {
         let rules = Rules::enter(job.rules, self.cx.fs(), &job.directory, &entries);
         let mut node = Node { directory: job.directory, children: Vec::new() };
-        let mut jobs = Vec::new();
+        let (mut jobs, mut too_deep) = (Vec::new(), 0);
         let depth = job.depth + 1;
         let mut path = node.directory.relative().to_path_buf();
         for entry in entries {
             path.push(&entry.name);
             if let Some(Seen { taken, entered }) = self.look(rules.as_deref(), &path, &entry, depth)
             {
+                // No tool could open it, and nothing beneath it.
+                if path.as_os_str().len() >= PATH_BYTES_MAX {
+                    too_deep += 1;
+                    path.pop();
+                    continue;
+                }
                 let job = entered.then_some(jobs.len());
                 if entered {
                     let directory = node.directory.join(&entry.name);
@@ -103,7 +110,7 @@ impl Walk<'_> {
             path.pop();
         }
         node.sort();
-        Visited { node, jobs }
+        Visited { node, jobs, too_deep }
     }
 
     /// Decides about one entry; `None` is to pass it over.

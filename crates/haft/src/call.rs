@@ -20,7 +20,8 @@ pub struct Call {
     /// The driver's own name of the call.
     pub driver_call_id: Option<String>,
     /// The time that the tool has for it, in milliseconds, in place of what is configured. Where the input asks for less
-    /// the tool has that. What comes before the tool is begun, as the answer of a person does, takes none of it.
+    /// the tool has that. What comes before the tool is begun takes none of it, and neither do the answers of a person,
+    /// before or while it runs.
     pub timeout_ms: Option<u64>,
     /// Cancelled when the caller gives up.
     pub cancellation: CancellationToken,

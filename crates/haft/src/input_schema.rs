@@ -2,6 +2,7 @@
 //! violation at once, each with its path, what was expected and what was found. Where a driver has yet to put values into
 //! an input, what they will be is left open and everything around them is checked.
 
+mod effort;
 mod normal;
 mod violations;
 
@@ -9,6 +10,9 @@ use haft_contract::limits::SCHEMA_ERRORS_MAX;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use effort::Effort;
+pub use effort::part_at;
+pub(crate) use effort::{INPUT_DEPTH_MAX, INPUT_STEPS_MAX};
 pub use violations::{Open, OpenPlaces, Violated, Violation, shown_value};
 
 /// Longest piece of an input that a message repeats, in characters.
@@ -19,13 +23,14 @@ pub(crate) const FOUND_CHARS_MAX: usize = 60;
 pub struct InputSchema {
     validator: Validator,
     schema: Value,
+    effort: Effort,
 }
 
 impl InputSchema {
     /// Compiles a JSON Schema. References to files and hosts are refused.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         let validator = jsonschema::options().build(schema).map_err(|err| err.to_string())?;
-        Ok(Self { validator, schema: schema.clone() })
+        Ok(Self { validator, schema: schema.clone(), effort: Effort::of(schema) })
     }
 
     /// Returns the schema as it was written.
@@ -42,6 +47,9 @@ impl InputSchema {
     /// Returns everything that `input` violates whatever is put into its open places, once it is
     /// [normal](InputSchema::normalize).
     pub fn violations(&self, input: &Value, open: &OpenPlaces) -> Vec<Violation> {
+        if self.effort.is_too_much(&self.schema, input) {
+            return vec![too_much()];
+        }
         // Most inputs are valid as they are written; only to say what is wrong takes time.
         if self.validator.is_valid(input) {
             return Vec::new();
@@ -53,6 +61,9 @@ impl InputSchema {
 
     /// Returns a message that lists every violation of a normal input, or nothing when it is valid.
     pub(crate) fn message(&self, input: &Value) -> Option<String> {
+        if self.effort.is_too_much(&self.schema, input) {
+            return Some(too_much().to_string());
+        }
         if self.validator.is_valid(input) {
             return None;
         }
@@ -65,6 +76,14 @@ impl InputSchema {
         }
         (!lines.is_empty()).then(|| lines.join("; "))
     }
+}
+
+fn too_much() -> Violation {
+    let what = format!(
+        "expected what can be checked against the schema of the tool in {INPUT_STEPS_MAX} steps, found more: give less, or \
+         less within each other"
+    );
+    Violation { pointer: String::new(), what: Violated::Unfit(what) }
 }
 
 #[cfg(test)]

@@ -76,49 +76,63 @@ pub fn instructions(root: &Path, home: Option<&Path>) -> Instructions {
     let mut bytes_left = BYTES_MAX;
     for directory in &way_up {
         // Nearest first here, so within a directory the last name comes first, too.
-        for name in NAMES.iter().rev() {
-            let path = directory.join(name);
-            let read = match read(&top, &path, &mut seen, bytes_left) {
+        for (path, place) in
+            places(&top, directory, &mut seen, &mut collected.problems).iter().rev()
+        {
+            let (text, is_cut) = match read(&top, place, bytes_left) {
                 Ok(read) => read,
                 Err(problem) => {
                     collected.problems.push(format!("{}: {problem}", path.display()));
                     continue;
                 }
             };
-            let Some((text, is_cut)) = read else { continue };
             if collected.files.len() == INSTRUCTION_FILES_MAX || (text.is_empty() && is_cut) {
                 let why = "left out, because nearer files take all the room that there is";
                 collected.problems.push(format!("{}: {why}", path.display()));
                 continue;
             }
             bytes_left = bytes_left.saturating_sub(text.len());
-            collected.files.push(InstructionFile { path, text, is_cut });
+            collected.files.push(InstructionFile { path: path.clone(), text, is_cut });
         }
     }
     collected.files.reverse();
     collected
 }
 
-/// Returns what a file says, up to so many bytes, and whether there is more. A file that several names lead to is read
-/// once.
-fn read(
+/// Returns the files of one directory by the names that they have there, and where they are. One that several names lead to
+/// is there once, by the first of them; one that was there before, in a nearer directory, is not.
+fn places(
     top: &Root,
-    path: &Path,
+    directory: &Path,
     seen: &mut BTreeSet<PathBuf>,
-    bytes_max: usize,
-) -> Result<Option<(String, bool)>, String> {
-    let refused = |err: RootError| match err {
+    problems: &mut Vec<String>,
+) -> Vec<(PathBuf, PathBuf)> {
+    let mut places = Vec::new();
+    for path in NAMES.map(|name| directory.join(name)) {
+        let relative = path.strip_prefix(top.path()).unwrap_or(&path);
+        match top.resolve(relative) {
+            Ok(resolved) if resolved.kind.is_some() && seen.insert(resolved.path.clone()) => {
+                places.push((path, resolved.path));
+            }
+            Ok(_) => {}
+            Err(err) => problems.push(format!("{}: {}", path.display(), refused(err))),
+        }
+    }
+    places
+}
+
+fn refused(err: RootError) -> String {
+    match err {
         RootError::Escape { .. } | RootError::Outside { .. } => {
             "left out, because it is a link that leads out of the project".to_owned()
         }
         err => format!("left out: {err}"),
-    };
-    let relative = path.strip_prefix(top.path()).unwrap_or(path);
-    let resolved = top.resolve(relative).map_err(refused)?;
-    if resolved.kind.is_none() || !seen.insert(resolved.path.clone()) {
-        return Ok(None);
     }
-    let opened = top.open_file(&resolved.path).map_err(refused)?;
+}
+
+/// Returns what a file says, up to so many bytes, and whether there is more.
+fn read(top: &Root, place: &Path, bytes_max: usize) -> Result<(String, bool), String> {
+    let opened = top.open_file(place).map_err(refused)?;
     let mut bytes = Vec::new();
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
     opened.file.take(limit).read_to_end(&mut bytes).map_err(|err| format!("left out: {err}"))?;
@@ -134,7 +148,7 @@ fn read(
         Err(_) => return Err("left out: expected UTF-8, found other bytes".to_owned()),
     };
     let end = text.floor_char_boundary(bytes_max);
-    Ok(Some((text.get(..end).unwrap_or_default().to_owned(), is_cut)))
+    Ok((text.get(..end).unwrap_or_default().to_owned(), is_cut))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ mod shell;
 mod sidecar;
 mod skills;
 mod snapshots;
+mod stopwatch;
 mod suggestion;
 mod tool_index;
 mod watchdog;
@@ -44,7 +45,7 @@ mod watchdog;
 pub use call::{Call, Place};
 pub use catalog::{Catalog, CatalogChanges};
 pub use explain::{AccessExplanation, Explanation};
-pub use net::Networking;
+pub use net::{AddressError, Networking};
 pub use pipeline::Recording;
 pub use recover::Recovered;
 pub use resident::{Extension, ExtensionError, ExtensionParts, Extensions, ReadOnlyResidents};
@@ -53,7 +54,7 @@ pub use runtime::{IsGone, Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts}
 pub use sandbox::{Confine, ReadablePlaces, Sandbox};
 pub use session::{Listing, ListingChanges, PLAN_FRONT_END, Session, SessionOptions};
 
-pub use input_schema::{InputSchema, Open, OpenPlaces, Violated, Violation, shown_value};
+pub use input_schema::{InputSchema, Open, OpenPlaces, Violated, Violation, part_at, shown_value};
 pub use registry::{Registry, RegistryError};
 pub use roots::{Roots, RootsError};
 pub use suggestion::{near_matches, plain_name};

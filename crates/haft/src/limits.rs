@@ -4,7 +4,7 @@ use haft_contract::limits::Limit;
 
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX};
 use crate::files::links::DIRECTORIES_BENEATH_MAX;
-use crate::input_schema::FOUND_CHARS_MAX;
+use crate::input_schema::{FOUND_CHARS_MAX, INPUT_DEPTH_MAX, INPUT_STEPS_MAX};
 use crate::instructions::{INSTRUCTION_FILES_MAX, INSTRUCTIONS_TOKENS_MAX};
 use crate::net::{NET_CONNECTIONS_LISTED_MAX, NET_DIAL_MS, NET_HEADERS_MAX};
 use crate::pipeline::{ERROR_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
@@ -30,6 +30,9 @@ pub const LEASE_MS: u64 = 30_000;
 pub const LEASE_RENEW_MS: u64 = 8_000;
 /// The longest that a call waits for the snapshot hook, before its effect and once more after it, in milliseconds.
 pub const SNAPSHOT_MS: u64 = 10_000;
+/// How long a tool waits for the answers of a person or of the program that made the call, in milliseconds: for its turn to
+/// ask and for what is said.
+pub const INQUIRY_MS_MAX: u64 = 3_600_000;
 /// Calls of earlier attempts that a retry warning lists in full.
 pub const WARNED_CALLS_MAX: u32 = 10;
 
@@ -113,6 +116,13 @@ pub const TABLE: &[Limit] = &[
         "further ones are counted",
     ),
     Limit::new(
+        "INQUIRY_MS_MAX",
+        INQUIRY_MS_MAX,
+        "milliseconds",
+        "the answers of a person or a client to what a tool asks, which take none of the call's time",
+        "the tool is told that nobody answered",
+    ),
+    Limit::new(
         "ANSWER_BYTES_MAX",
         ANSWER_BYTES_MAX as u64,
         "bytes",
@@ -139,6 +149,20 @@ pub const TABLE: &[Limit] = &[
         "characters",
         "a value as an error names it",
         "the rest is left out",
+    ),
+    Limit::new(
+        "INPUT_STEPS_MAX",
+        INPUT_STEPS_MAX,
+        "steps",
+        "checking an input against the schema of its tool",
+        "the input is refused",
+    ),
+    Limit::new(
+        "INPUT_DEPTH_MAX",
+        INPUT_DEPTH_MAX as u64,
+        "parts",
+        "parts of a tool's schema within each other, as deep as an input leads",
+        "the input is refused",
     ),
     Limit::new(
         "SHOWN_CHARS_MAX",

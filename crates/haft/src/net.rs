@@ -3,8 +3,10 @@
 //! cookies, no connections, no credentials; a redirect is an answer like any other, and proxies of the environment are not
 //! used.
 
+mod addresses;
 mod answer;
 mod client;
+mod led;
 mod record;
 mod target;
 
@@ -19,11 +21,13 @@ use std::time::Duration;
 use haft_contract::{
     BoxFuture, ErrorCode, Method, Net, NetRequest, NetResponse, ToolError, ToolId,
 };
-use haft_policy::{Action, Canonical, HostScope, is_local_host, judge};
+use haft_policy::{HostScope, is_local_host};
 use haft_sandbox::proxy::{self, Admission, Denial, Resolver, SystemResolver, admitted_addresses};
+use serde_json::Value;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_util::sync::CancellationToken;
 
+pub use self::addresses::AddressError;
 use self::answer::{Body, answered};
 use self::client::client;
 pub(crate) use self::record::NetRecord;
@@ -82,6 +86,8 @@ pub(crate) struct GrantedNet {
     pub(crate) hosts: Arc<HostScope>,
     /// The hosts that the call declared and that were judged with it.
     pub(crate) judged: Vec<String>,
+    /// The call's input, which watchdogs are told again when it is led elsewhere; nothing where no host is granted.
+    pub(crate) input: Value,
     pub(crate) record: Arc<NetRecord>,
     /// Cancelled when the call is to stop.
     pub(crate) stop: CancellationToken,
@@ -93,38 +99,22 @@ impl Net for GrantedNet {
     fn send(&self, request: NetRequest) -> BoxFuture<'_, Result<NetResponse, ToolError>> {
         Box::pin(async move {
             let target = Target::parse(&request.url)?;
-            self.check_rules(&target)?;
+            let answer = async {
+                if self.is_led(&target) {
+                    self.judge_led(&target).await?;
+                }
+                self.exchange(target, request).await
+            };
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => Err(stopped(self.timeout_ms)),
-                answer = self.exchange(target, request) => answer,
+                answer = answer => answer,
             }
         })
     }
 }
 
 impl GrantedNet {
-    /// Refuses a host that nobody was asked about and that no rule allows. The hosts that the call declared were judged
-    /// before it began, and a person who was asked may have said yes; others come up only now, when nobody can be asked.
-    fn check_rules(&self, target: &Target) -> Result<(), ToolError> {
-        let host = target.host.to_string();
-        if self.judged.contains(&host) {
-            return Ok(());
-        }
-        let access = Canonical::Net { host: host.clone() };
-        let decision = judge(&self.tool, Some(&access), &self.session.rules());
-        let why = decision.explain();
-        let message = match decision.action {
-            Action::Allow => return Ok(()),
-            Action::Deny => why,
-            Action::Ask => format!(
-                "this call was not about {host}, and nobody is asked while it runs: make a call that is about it, or \
-                 start haft with `--allow-host {host}` ({why})"
-            ),
-        };
-        Err(ToolError::new(ErrorCode::PermissionDenied, message))
-    }
-
     async fn exchange(
         &self,
         target: Target,
@@ -136,7 +126,7 @@ impl GrantedNet {
         let found = self.addresses(&target, &admission, &*networking.resolver).await;
         let addresses = found.map_err(|denial| {
             self.record.refused(&target, &denial);
-            denied(&denial)
+            if self.is_led(&target) { led::denied(&denial) } else { denied(&denial) }
         })?;
         let client = client(&target, &addresses, &shared.trusted, networking)?;
         let method = match request.method {

@@ -1,16 +1,22 @@
-//! The questions of tools on their way to a person. What a person may be asked at the same time, and what counts as an
-//! answer, is decided here; the front end only shows the questions and hands back what was said.
+//! The questions of tools on their way to a person, and to the program that made the call. What a person may be asked at the
+//! same time, and what counts as an answer, is decided here; the front end only shows the questions and hands back what was
+//! said. The time of the call stands meanwhile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
 use haft_contract::{
-    BoxFuture, ErrorCode, HEADLESS_TEXT, Questions, ToolError, ToolId, UserQuestion,
+    BoxFuture, Client, ClientMethod, ClientRequest, ErrorCode, HEADLESS_TEXT, Questions, ToolError,
+    ToolId, UserQuestion,
 };
+use serde_json::Value;
 
 use crate::ask::{Asker, Inquiry, Reply};
+use crate::limits::INQUIRY_MS_MAX;
 use crate::pipeline::Contained;
 use crate::session::SessionState;
+use crate::stopwatch::Stopwatch;
 
 /// The person behind the front end, as one call reaches them.
 pub(crate) struct CallQuestions {
@@ -18,6 +24,8 @@ pub(crate) struct CallQuestions {
     pub(crate) session: Arc<SessionState>,
     pub(crate) call_id: String,
     pub(crate) tool: ToolId,
+    /// The time of the call, of which asking takes none.
+    pub(crate) time: Arc<Stopwatch>,
 }
 
 impl Questions for CallQuestions {
@@ -30,22 +38,59 @@ impl Questions for CallQuestions {
             if !self.asker.can_ask() {
                 return Err(headless());
             }
-            // A question waits for its turn among those about calls.
-            let _turn =
-                if self.asker.asks_in_turn() { Some(self.session.turn().await) } else { None };
-            let inquiry = Inquiry {
-                call_id: self.call_id.clone(),
-                tool: self.tool.clone(),
-                questions,
-                session: self.session.id.clone(),
-            };
-            let asker = Arc::clone(&self.asker);
-            match Contained(Box::pin(async move { asker.inquire(inquiry).await })).await {
-                Ok(reply) => answers(reply, count),
-                Err(panic) => {
+            let _pause = self.time.pause();
+            let longest = Duration::from_millis(INQUIRY_MS_MAX);
+            match tokio::time::timeout(longest, self.put(questions)).await {
+                Ok(Ok(reply)) => answers(reply, count),
+                Ok(Err(panic)) => {
                     Err(ToolError::new(ErrorCode::ToolFailed, format!("asking failed: {panic}")))
                 }
+                Err(_elapsed) => Err(dismissed(Some(format!("nobody did{}", within())))),
             }
+        })
+    }
+}
+
+impl CallQuestions {
+    /// Puts the questions when it is their turn among those of the session, which approvals are, too.
+    async fn put(&self, questions: Vec<UserQuestion>) -> Result<Reply, String> {
+        let _turn = if self.asker.asks_in_turn() { Some(self.session.turn().await) } else { None };
+        let inquiry = Inquiry {
+            call_id: self.call_id.clone(),
+            tool: self.tool.clone(),
+            questions,
+            session: self.session.id.clone(),
+        };
+        let asker = Arc::clone(&self.asker);
+        Contained(Box::pin(async move { asker.inquire(inquiry).await })).await
+    }
+}
+
+/// The program that made a call, as the call reaches it. It has a person or a model behind it, who take the time that they
+/// take.
+pub(crate) struct CallClient {
+    pub(crate) client: Arc<dyn Client>,
+    /// The time of the call, of which asking takes none.
+    pub(crate) time: Arc<Stopwatch>,
+}
+
+impl Client for CallClient {
+    fn takes(&self, method: ClientMethod) -> bool {
+        self.client.takes(method)
+    }
+
+    fn request(
+        &self,
+        requests: Vec<ClientRequest>,
+    ) -> BoxFuture<'_, Result<Vec<Value>, ToolError>> {
+        Box::pin(async move {
+            let _pause = self.time.pause();
+            let longest = Duration::from_millis(INQUIRY_MS_MAX);
+            let answered = tokio::time::timeout(longest, self.client.request(requests)).await;
+            answered.unwrap_or_else(|_elapsed| {
+                let message = format!("the client did not answer{}", within());
+                Err(ToolError::new(ErrorCode::ToolFailed, message))
+            })
         })
     }
 }
@@ -76,6 +121,10 @@ fn given(answers: Vec<String>) -> Vec<String> {
 
 fn headless() -> ToolError {
     ToolError::new(ErrorCode::Headless, HEADLESS_TEXT)
+}
+
+fn within() -> String {
+    format!(" within {} minutes", INQUIRY_MS_MAX / 60_000)
 }
 
 fn dismissed(why: Option<String>) -> ToolError {

@@ -60,11 +60,15 @@ impl Residents for CallResidents {
         &self,
         request: ResidentRequest,
     ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
-        Box::pin(async move {
-            let running = self.start_running(request).await?;
-            Ok(Box::new(running) as Box<dyn Resident>)
-        })
+        held(self.start_running(request))
     }
+}
+
+/// Returns a program that is being started, as whoever asked for it holds it.
+fn held<'a>(
+    starting: impl Future<Output = Result<Running, ToolError>> + Send + 'a,
+) -> BoxFuture<'a, Result<Box<dyn Resident>, ToolError>> {
+    Box::pin(async move { Ok(Box::new(starting.await?) as Box<dyn Resident>) })
 }
 
 impl CallResidents {

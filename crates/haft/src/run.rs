@@ -53,6 +53,19 @@ pub enum RunError {
         /// The run.
         run: RunId,
     },
+    /// The run was begun in another workspace, where paths mean other files.
+    #[error(
+        "run {run} was begun in {root}, and this is {here}, where its paths mean other files: nothing was executed or recalled; \
+         make this call there, or in another run"
+    )]
+    OfOtherRoot {
+        /// The run.
+        run: RunId,
+        /// The workspace root that it was begun in.
+        root: String,
+        /// That of the session.
+        here: String,
+    },
     /// haft itself panicked over the call, which is a bug. If the call's effect was begun, its intent is in the journal.
     #[error("haft panicked over this call, which is a bug; see its row in the journal")]
     Panicked,
@@ -357,6 +370,7 @@ impl RunState {
             RunError::Scope(_)
             | RunError::Diverged(_)
             | RunError::OfPlan { .. }
+            | RunError::OfOtherRoot { .. }
             | RunError::Panicked
             | RunError::ShutDown => return,
         };

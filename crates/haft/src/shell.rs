@@ -28,6 +28,7 @@ use self::hindrance::Surroundings;
 use crate::files::Territory;
 use crate::runtime::Shared;
 use crate::sidecar::Sidecars;
+use crate::stopwatch::Stopwatch;
 
 /// Between two reports of progress, in milliseconds.
 pub(crate) const PROGRESS_MS: u64 = 1_000;
@@ -40,7 +41,7 @@ pub(crate) struct CallShell {
     pub(crate) sidecars: Arc<Sidecars>,
     pub(crate) progress: Arc<dyn ProgressSink>,
     pub(crate) cancellation: CancellationToken,
-    pub(crate) deadline: Instant,
+    pub(crate) time: Arc<Stopwatch>,
     pub(crate) output_bytes_max: usize,
     pub(crate) environment: CallEnvironment,
     pub(crate) label: CallLabel,
@@ -137,7 +138,7 @@ impl CallShell {
         loop {
             tokio::select! {
                 biased;
-                () = tokio::time::sleep_until(self.deadline) => return Some(Ending::TimedOut),
+                () = self.time.over() => return Some(Ending::TimedOut),
                 () = self.cancellation.cancelled() => return Some(self.ending_of_cancel()),
                 read = process.read(&mut buffer) => match read {
                     Ok(0) | Err(_) => return None,
@@ -152,7 +153,7 @@ impl CallShell {
     async fn await_exit(&self, process: &mut Process) -> Option<Ending> {
         tokio::select! {
             biased;
-            () = tokio::time::sleep_until(self.deadline) => Some(Ending::TimedOut),
+            () = self.time.over() => Some(Ending::TimedOut),
             () = self.cancellation.cancelled() => Some(self.ending_of_cancel()),
             _ = process.wait() => None,
         }
@@ -160,7 +161,7 @@ impl CallShell {
 
     /// The pipeline cancels a call whose time is up; whoever else cancels does so before.
     fn ending_of_cancel(&self) -> Ending {
-        if Instant::now() >= self.deadline { Ending::TimedOut } else { Ending::Aborted }
+        if self.time.is_over() { Ending::TimedOut } else { Ending::Aborted }
     }
 
     fn report(&self, started: Instant, total_bytes: u64) {

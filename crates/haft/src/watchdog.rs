@@ -2,10 +2,13 @@
 //! here and in the pipeline; two are built in, one that asks a program and one that knows destructive commands.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use haft_contract::{BoxFuture, ToolId};
 use haft_policy::Canonical;
 use serde_json::Value;
+
+use crate::pipeline::Contained;
 
 mod program;
 mod reference;
@@ -30,6 +33,9 @@ pub struct WatchedCall<'a> {
     pub root: &'a Path,
     /// Whether hosts were granted to the call's commands, which then reach those and no others.
     pub has_hosts: bool,
+    /// The URL that a call which runs already is led to, on a host that it did not speak of; none before it begins. Its
+    /// accesses are then what it would touch there.
+    pub led_to: Option<&'a str>,
 }
 
 /// What a watchdog says.
@@ -47,4 +53,24 @@ pub enum Verdict {
 pub trait Watchdog: Send + Sync {
     /// Judges a call.
     fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, Verdict>;
+}
+
+/// Asks watchdogs in order, until one denies the call. Returns why they want a person asked, or why the call is denied.
+pub(crate) async fn consult(
+    watchdogs: &[Arc<dyn Watchdog>],
+    call: WatchedCall<'_>,
+) -> Result<Vec<String>, String> {
+    let mut reasons = Vec::new();
+    for watchdog in watchdogs {
+        match Contained(Box::pin(async move { watchdog.judge(call).await })).await {
+            Ok(Verdict::Allow) => {}
+            Ok(Verdict::Ask(reason)) => reasons.push(reason),
+            Ok(Verdict::Deny(reason)) => return Err(reason),
+            // A watchdog that fails has not allowed anything.
+            Err(panic) => {
+                return Err(format!("the watchdog failed, so the call is denied: {panic}"));
+            }
+        }
+    }
+    Ok(reasons)
 }

@@ -112,6 +112,7 @@ fn is_before_execution(err: &RunError) -> bool {
         RunError::Scope(_)
             | RunError::Diverged(_)
             | RunError::OfPlan { .. }
+            | RunError::OfOtherRoot { .. }
             | RunError::Journal(JournalError::Held { .. } | JournalError::Stuck { .. })
     )
 }

@@ -17,7 +17,7 @@ use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::{compose, id, output, settings, signals};
+use crate::{compose, id, output, settings, signals, skills};
 
 /// Where MCP is.
 const MCP_PATH: &str = "/mcp";
@@ -131,6 +131,10 @@ pub(crate) async fn run(
 
 fn http_server(runtime: &Runtime, settings: Settings) -> Result<HttpServer, CommandError> {
     let stateless = open(runtime, &settings)?;
+    // Every session finds the same skills, so it is said once.
+    if runtime.registry().contract("skill").is_some() {
+        skills::warn_of_problems(&stateless.session);
+    }
     let runtime = runtime.clone();
     let open = move || open(&runtime, &settings).map_err(|err| err.message);
     Ok(HttpServer::new(stateless, Box::new(open)))

@@ -13,38 +13,29 @@ use serde_json::{Value, json};
 pub(crate) const COMMANDS_MAX: usize = 128;
 
 /// One command.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommandEntry {
     /// The tool's id.
     pub(crate) id: ToolId,
     /// What a model reads to decide whether to call it.
     pub(crate) description: String,
     /// JSON Schema of the input; without it, it takes nothing.
-    #[serde(default = "nothing")]
     pub(crate) parameters: Value,
     /// The program and its arguments, with parameters in braces.
     pub(crate) argv: Vec<ArgvItem>,
     /// Parameters whose values may begin with a dash.
-    #[serde(default)]
     pub(crate) allow_dash: Vec<String>,
     /// Working directory within the root.
-    #[serde(default)]
     pub(crate) cwd: Option<String>,
     /// Time for a call.
-    #[serde(default)]
     pub(crate) timeout_ms: Option<u64>,
     /// What a call does to the world; `once` unless declared.
-    #[serde(default)]
     pub(crate) effect: Option<Effect>,
     /// Whether a plan runs it only when the user named it; it does unless declared.
-    #[serde(default)]
     pub(crate) dangerous: Option<bool>,
     /// Files and hosts that it needs.
-    #[serde(default)]
     pub(crate) requires: Option<CommandRequires>,
     /// How an editor draws it.
-    #[serde(default)]
     pub(crate) kind: Option<Kind>,
 }
 
@@ -56,7 +47,7 @@ pub(crate) struct CommandRequires {
     pub(crate) net: NetRequirement,
 }
 
-fn nothing() -> Value {
+pub(super) fn nothing() -> Value {
     json!({"type": "object", "properties": {}})
 }
 

@@ -1,6 +1,8 @@
 //! From the text of a manifest, or of the rules for a project, to what it says. Every key and every entry of a list is
 //! read by itself, so that one mistake does not hide the next.
 
+mod commands;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,11 +16,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 use super::{
-    COMMANDS_MAX, CommandEntry, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry,
-    MCP_SERVERS_MAX, Manifest, ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection,
-    ProjectText, PythonEntry, SandboxSection, ScopeSection, ServerEntry, SkillsSection,
-    SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry, WebSearchSection, language_name_problem,
-    server_name_problem,
+    DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest, ManifestLimits,
+    ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText, PythonEntry, SandboxSection,
+    ScopeSection, ServerEntry, SkillsSection, SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry,
+    WebSearchSection, language_name_problem, server_name_problem,
 };
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
@@ -129,6 +130,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
 ];
 /// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
 const PROJECT: &str = "(project)";
+/// The section whose entries are commands.
+const COMMANDS: &str = "commands";
 /// The section whose entries are directories of Python tools.
 const PYTHON: &str = "python";
 /// The section that stands for that of any one tool below `plan.tools`.
@@ -211,8 +214,8 @@ impl Reader {
             if !self.knows("", name, key.span()) {
                 continue;
             }
-            // Entries of Python directories are read on without what nobody knows.
-            if !self.knows_below(name, value.get_ref()) && name != PYTHON {
+            // Entries of Python directories are read on without what nobody knows, and those of commands look for it themselves.
+            if name != COMMANDS && !self.knows_below(name, value.get_ref()) && name != PYTHON {
                 continue;
             }
             match name {
@@ -344,31 +347,6 @@ impl Reader {
             self.problems.push(Problem { span: whole, message });
         }
         directories
-    }
-
-    fn commands(&mut self, value: Value<'_>) -> Vec<CommandEntry> {
-        let whole = value.span();
-        let mut commands: Vec<CommandEntry> = Vec::new();
-        for entry in self.list(value) {
-            let Some(command) = self.one::<CommandEntry>(entry.clone()) else { continue };
-            let mut problems = command.problems();
-            if commands.iter().any(|known| known.id == command.id) {
-                let message = format!("id: {} is declared by another entry already", command.id);
-                problems.push(("id", None, message));
-            }
-            self.problems.extend(problems.into_iter().map(|(key, item, message)| {
-                let span = item
-                    .map_or_else(|| span_of(&entry, key), |place| span_of_item(&entry, key, place));
-                Problem { span, message }
-            }));
-            commands.push(command);
-        }
-        if commands.len() > COMMANDS_MAX {
-            let found = commands.len();
-            let message = format!("expected at most {COMMANDS_MAX} commands, found {found}");
-            self.problems.push(Problem { span: whole, message });
-        }
-        commands
     }
 
     fn servers(&mut self, value: Value<'_>) -> BTreeMap<String, ServerEntry> {

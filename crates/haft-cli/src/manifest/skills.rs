@@ -30,3 +30,6 @@ impl SkillsSection {
         empty.into_iter().chain(many).map(|message| ("paths", message)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

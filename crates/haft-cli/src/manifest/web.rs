@@ -134,3 +134,6 @@ impl ProviderEntry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,9 @@ use crate::manifest::ServerEntry;
 const PACKAGES: &str = "node_modules";
 /// The file that says what a virtual environment of Python is based on.
 const ENVIRONMENT_FILE: &str = "pyvenv.cfg";
-/// Programs whose first argument is the program that they run, in other words.
-const INTERPRETERS: [&str; 8] = ["bun", "deno", "node", "perl", "php", "python", "python3", "ruby"];
+/// Programs whose first argument is the program that they run, in other words; a version may follow the name.
+const INTERPRETERS: [&str; 9] =
+    ["bun", "deno", "node", "nodejs", "perl", "php", "pypy", "python", "ruby"];
 
 /// Returns the places that a server reads because they are its own.
 pub(crate) fn all(entry: &ServerEntry) -> Vec<PathBuf> {
@@ -60,7 +61,8 @@ pub(crate) fn placed(mut entry: ServerEntry, directory: &Path) -> ServerEntry {
 
 fn is_interpreter(program: &str) -> bool {
     let name = Path::new(program).file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| INTERPRETERS.contains(&name))
+    let is_version = |char: char| char.is_ascii_digit() || char == '.';
+    name.is_some_and(|name| INTERPRETERS.contains(&name.trim_end_matches(is_version)))
 }
 
 /// Returns a program, and what it is made of: the packages of Node, or the environment of Python, that it belongs to.
@@ -144,6 +146,18 @@ mod tests {
         std::os::unix::fs::symlink(&script, &link).unwrap();
         let found = all(&entry(&[&text(&link)]));
         assert!(found.contains(&packages) && found.contains(&link), "{found:?}");
+    }
+
+    #[test]
+    fn interpreters_are_known_by_their_names_and_versions() {
+        for program in
+            ["python", "python3", "python3.12", "/usr/bin/python3.11", "node22", "nodejs", "php8.3"]
+        {
+            assert!(is_interpreter(program), "{program}");
+        }
+        for program in ["python3-config", "nodemon", "3.12", "py", "node22x", "./perl/5.36", ""] {
+            assert!(!is_interpreter(program), "{program}");
+        }
     }
 
     #[test]

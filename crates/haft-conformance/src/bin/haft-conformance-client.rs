@@ -141,6 +141,7 @@ fn servers(url: &str, authorization: &Arc<Authorization>) -> McpServers {
         changes: Vec::new(),
         trusts_annotations: false,
         forms: Some(Arc::new(Usual)),
+        advice: None,
         timeout_ms: None,
         cache_key: String::new(),
     };

@@ -158,3 +158,6 @@ fn lay_out(table: &NodeRef<'_>) {
         part.rename("div");
     }
 }
+
+#[cfg(test)]
+mod tests;

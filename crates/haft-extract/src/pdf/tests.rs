@@ -104,6 +104,20 @@ fn pages_follow_each_other_and_have_a_title() {
 }
 
 #[test]
+fn pages_beyond_the_most_are_left_out() {
+    let of = |pages: usize| {
+        let operators: Vec<String> =
+            (1..=pages).map(|page| format!("BT /F 10 Tf 50 700 Td (page {page}) Tj ET")).collect();
+        let operators: Vec<&str> = operators.iter().map(String::as_str).collect();
+        let read = read(&pdf(&operators, "")).expect("it is a PDF");
+        (read.text.lines().last().unwrap_or_default().to_owned(), read.note)
+    };
+    assert_eq!(of(PDF_PAGES_MAX), (format!("page {PDF_PAGES_MAX}"), None));
+    let note = format!("only the first {PDF_PAGES_MAX} of {} pages were read", PDF_PAGES_MAX + 1);
+    assert_eq!(of(PDF_PAGES_MAX + 1), (format!("page {PDF_PAGES_MAX}"), Some(note)));
+}
+
+#[test]
 fn a_pdf_without_text_says_so() {
     let text = read(&pdf(&["0 0 100 100 re f"], "")).expect("it is a PDF");
     assert_eq!(

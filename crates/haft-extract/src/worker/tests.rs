@@ -88,3 +88,24 @@ fn a_text_is_at_most_twice_as_long_as_a_line() {
     let (_, output) = ask(&input);
     assert!(output.len() <= 2 * page.len() + 1_000, "{} of {}", output.len(), page.len());
 }
+
+#[test]
+fn a_text_and_a_title_end_at_their_bounds() {
+    let told = |kind: &str, page: String| {
+        let line = format!("{{\"bytes\":LENGTH,\"content_type\":\"{kind}\"}}");
+        let (_, output) = ask(&request(&line, &page));
+        serde_json::from_str::<serde_json::Value>(&output).expect("an answer is JSON")
+    };
+    let text = |bytes: usize| {
+        let told = told("text/plain", "a".repeat(bytes));
+        (told["text"].as_str().map(str::len), told["truncated"].as_bool())
+    };
+    assert_eq!(text(TEXT_BYTES_MAX), (Some(TEXT_BYTES_MAX), Some(false)));
+    assert_eq!(text(TEXT_BYTES_MAX + 1), (Some(TEXT_BYTES_MAX), Some(true)));
+    let title = |chars: usize| {
+        let told = told("text/html", format!("<title>{}</title><p>text", "é".repeat(chars)));
+        told["title"].as_str().map(|title| title.chars().count())
+    };
+    let most = crate::limits::TITLE_CHARS_MAX;
+    assert_eq!([most - 1, most, most + 1].map(title), [Some(most - 1), Some(most), Some(most)]);
+}

@@ -125,3 +125,25 @@ async fn what_is_not_installed_is_said_with_how_to_install_it() {
     let stage = Stage::new(setting, &[("app.py", CODE)]);
     expect!["UNAVAILABLE: no language server for python is here: pyright-langserver or basedpyright-langserver or pylsp is not on PATH; install it (npm install -g pyright, or pip install basedpyright), name another one with command under [lsp.python] in haft.toml, or work with grep"].assert_eq(&stage.shown(ask()).await);
 }
+
+#[tokio::test]
+async fn where_one_server_does_not_start_the_next_one_is_asked() {
+    let mut setting = Setting::of_fixture("works");
+    for language in &mut setting.languages {
+        language.commands.insert(0, vec!["/bin/false".to_owned()]);
+    }
+    let stage = Stage::new(setting, &[("app.py", "x = 1\n")]);
+    let shown = stage.shown(json!({ "operation": "symbols", "path": "app.py" })).await;
+    assert!(shown.contains("\"server\": \"fake\""), "{shown}");
+}
+
+#[tokio::test]
+async fn where_no_server_starts_the_first_one_is_told_of() {
+    let mut setting = Setting::of_fixture("works");
+    for language in &mut setting.languages {
+        language.commands = vec![vec!["/bin/false".to_owned()], vec!["/bin/true".to_owned()]];
+    }
+    let stage = Stage::new(setting, &[("app.py", "x = 1\n")]);
+    let shown = stage.shown(json!({ "operation": "symbols", "path": "app.py" })).await;
+    assert!(shown.contains("/bin/false could not be started"), "{shown}");
+}

@@ -1,6 +1,7 @@
 //! What is asked, what a server is told, and how its answers read.
 
 use expect_test::{Expect, expect};
+use haft_lsp::limits::{DOCUMENT_BYTES_MAX, QUERY_CHARS_MAX};
 use haft_policy::{Action, Rule};
 use serde_json::{Value, json};
 
@@ -259,4 +260,28 @@ async fn a_rule_on_the_tool_or_on_a_file_decides() {
     let stage = Stage::new(setting, &[("app.py", CODE)]);
     let shown = stage.shown(json!({ "operation": "symbols", "path": "app.py" })).await;
     assert!(shown.starts_with("PERMISSION_DENIED"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_server_is_shown_files_up_to_the_bound() {
+    let most = usize::try_from(DOCUMENT_BYTES_MAX).unwrap();
+    let shown = async |bytes: usize| {
+        let stage = Stage::new(Setting::of_fixture("works"), &[("app.py", &"#".repeat(bytes))]);
+        stage.shown(json!({ "operation": "symbols", "path": "app.py" })).await
+    };
+    let within = shown(most).await;
+    assert!(within.contains("class outer"), "{within}");
+    expect![[r#"TOOL_FILE_TOO_LARGE: "app.py" has more than 4194304 bytes, which is more than a language server is shown: use grep"#]].assert_eq(&shown(most + 1).await);
+}
+
+#[tokio::test]
+async fn a_query_is_no_longer_than_it_may_be() {
+    let shown = async |chars: usize| {
+        let input = json!({ "operation": "symbols", "path": "app.py", "query": "é".repeat(chars) });
+        stage("works").shown(input).await
+    };
+    let within = shown(QUERY_CHARS_MAX).await;
+    assert!(within.contains("function é"), "{within}");
+    expect!["INVALID_INPUT: query has more than 200 characters"]
+        .assert_eq(&shown(QUERY_CHARS_MAX + 1).await);
 }

@@ -86,6 +86,60 @@ async fn pyright_answers_about_python() {
     stage.end().await;
 }
 
+#[tokio::test]
+async fn the_compiler_of_typescript_answers_about_typescript() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (Some(node), Some(packages)) =
+        (variable("HAFT_TEST_NODE"), variable("HAFT_TEST_NODE_PACKAGES"))
+    else {
+        return skipped(
+            "HAFT_TEST_NODE and HAFT_TEST_NODE_PACKAGES are not set: cargo xtask setup",
+        );
+    };
+    let script = Path::new(&packages).join("node_modules/typescript/bin/tsc");
+    let readable = vec![PathBuf::from(&node), Path::new(&packages).join("node_modules")];
+    let script = script.to_str().unwrap().to_owned();
+    let command = vec![node, script, "--lsp".to_owned(), "--stdio".to_owned()];
+    let setting = setting("typescript", command, readable);
+    let files = [
+        ("package.json", "{\"name\":\"shop\"}\n"),
+        ("tsconfig.json", "{\"compilerOptions\":{\"strict\":true,\"module\":\"nodenext\"}}\n"),
+        (
+            "src/price.ts",
+            "/** Adds amounts. */\nexport function total(amounts: number[]): number {\n  return amounts.length;\n}\n",
+        ),
+        (
+            "src/order.ts",
+            "import { total } from \"./price.js\";\n\nexport const sum = total([1, 2]);\nexport const wrong: string = total([3]);\n",
+        ),
+    ];
+    let stage = Stage::new(setting, &files);
+    let ask = async |input: Value| data(&stage.call(input).await).clone();
+    let order = |operation: &str| json!({ "operation": operation, "path": "src/order.ts", "line": 3, "query": "total" });
+    let found = ask(order("definitions")).await;
+    let defined = "src/price.ts:2:17: export function total(amounts: number[]): number {";
+    assert_eq!(found["definitions"], json!([defined]), "{found}");
+    let found = ask(order("references")).await;
+    assert_eq!(found["references"].as_array().unwrap().len(), 4, "{found}");
+    let found = ask(order("hover")).await;
+    assert!(found["hover"].as_str().unwrap().contains("Adds amounts."), "{found}");
+    let wrong = json!({ "operation": "diagnostics", "path": "src/order.ts" });
+    let found = ask(wrong.clone()).await;
+    let line = found["diagnostics"][0].as_str().unwrap();
+    assert!(line.starts_with("src/order.ts:4:14: error[2322]"), "{found}");
+    // A change of another file is seen.
+    stage
+        .write("src/price.ts", "export function total(amounts: number[]): any {\n  return 1;\n}\n");
+    let found = ask(wrong).await;
+    assert_eq!(found["diagnostics"], json!([]), "{found}");
+    let symbols = |query: Option<&str>| json!({ "operation": "symbols", "path": "src/price.ts", "query": query });
+    let found = ask(symbols(None)).await;
+    assert_eq!(found["symbols"], json!(["src/price.ts:1:17: function total"]), "{found}");
+    let found = ask(symbols(Some("total"))).await;
+    assert_eq!(found["symbols"], json!(["src/price.ts:1:17: function total"]), "{found}");
+    stage.end().await;
+}
+
 /// Returns what a command prints, if it works.
 fn printed(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;

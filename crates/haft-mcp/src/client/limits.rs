@@ -63,9 +63,6 @@ pub const OAUTH_ANSWER_BYTES_MAX: usize = 256 * 1024;
 pub const REDIRECT_HEAD_BYTES_MAX: u64 = 16 * 1024;
 /// How long a browser may take to say it, in milliseconds.
 pub const REDIRECT_READ_MS_MAX: u64 = 5_000;
-/// The times after the first, second, … failure in a row for which a server is left alone, in seconds; then the last one
-/// holds.
-pub const SERVER_BACKOFF_SECONDS: [u64; 5] = [1, 2, 5, 15, 60];
 
 /// All bounds on servers, in the order of the generated document.
 pub const TABLE: &[Limit] = &[
@@ -278,12 +275,5 @@ pub const TABLE: &[Limit] = &[
         "milliseconds",
         "a browser at the end of a login",
         "it is not listened to",
-    ),
-    Limit::new(
-        "SERVER_BACKOFF_SECONDS",
-        SERVER_BACKOFF_SECONDS[4],
-        "seconds",
-        "the time for which an MCP server that failed again and again is left alone: 1, 2, 5, 15, and then",
-        "its next call starts it again",
     ),
 ];

@@ -486,6 +486,14 @@ mod tests {
     }
 
     #[test]
+    fn of_what_a_server_complains_the_end_is_shown() {
+        let whole = "x".repeat(SERVER_COMPLAINT_BYTES_MAX);
+        assert_eq!(complaint(&format!(" {whole}\n")), format!("; it wrote: {whole}"));
+        assert_eq!(complaint(&format!("y{whole}")), format!("; it wrote: {whole}"));
+        assert_eq!(complaint(" \n"), "");
+    }
+
+    #[test]
     fn of_what_is_told_only_some_is_heard() {
         let mut ear = Ear::new(Instant::now());
         let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;

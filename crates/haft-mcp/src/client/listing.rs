@@ -228,6 +228,22 @@ mod tests {
         assert_eq!(names(&taken(&[big(SERVER_SCHEMA_BYTES_MAX)])), ["big"]);
         assert!(names(&taken(&[big(SERVER_SCHEMA_BYTES_MAX + 1)])).is_empty());
         assert!(Taking::default().page(&json!({"tools": 5})).is_err());
+
+        let named = |chars: usize| json!({"tools": [{"name": "ä".repeat(chars)}]});
+        assert_eq!(taken(&[named(SERVER_TOOL_NAME_CHARS_MAX)]).tools.len(), 1);
+        let listing = taken(&[named(SERVER_TOOL_NAME_CHARS_MAX + 1)]);
+        assert_eq!((listing.tools.len(), listing.left_out.len()), (0, 1));
+
+        // All that is said of tools counts, also what is cut afterwards.
+        let described = |name: &str, bytes: usize| {
+            let around = json!({"name": name, "description": ""}).to_string().len();
+            json!({"name": name, "description": "x".repeat(bytes - around)})
+        };
+        let half = SERVER_LISTING_BYTES_MAX / 2;
+        let two = |bytes: usize| json!({"tools": [described("a", half), described("b", bytes)]});
+        assert_eq!(names(&taken(&[two(half)])), ["a", "b"]);
+        let listing = taken(&[two(half + 1)]);
+        assert_eq!((names(&listing), listing.left_out.len()), (vec!["a"], 1));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! it takes them no more, and kept by whoever configures it. A person takes part in [`Login`] only; whatever is
 //! called without a login fails and says so.
 
+mod asker;
 mod challenge;
 mod discovery;
 mod encoding;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft::Networking;
 use reqwest::Url;
 
+use self::asker::Asker;
 use self::challenge::Challenge;
 pub(super) use self::challenge::challenge;
 pub use self::login::{LOGIN_ENTROPY_BYTES, Login, LoginError};
@@ -50,8 +52,7 @@ pub struct OAuthOptions {
 
 /// The logins to one server.
 pub struct Authorization {
-    server: Url,
-    client: reqwest::Client,
+    asker: Asker,
     options: OAuthOptions,
     store: Arc<dyn TokenStore>,
     // Written by requests that are refused, and read by the next login of this process.
@@ -73,9 +74,9 @@ impl Authorization {
         if !web::is_safe(&server) {
             return Err(format!("a token would go to {server} unencrypted: use https"));
         }
-        let client = web::client(networking, &server)?;
+        let asker = Asker::new(server, networking.clone())?;
         let (challenged, renewing) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ok(Self { server, client, options, store, challenged, renewing })
+        Ok(Self { asker, options, store, challenged, renewing })
     }
 
     /// Returns whether somebody has logged in.
@@ -135,13 +136,13 @@ impl Authorization {
     async fn renew(&self, kept: &Kept) -> Result<String, String> {
         let refresh_token =
             kept.refresh_token.as_deref().ok_or("there is none to renew it with")?;
-        let endpoint = web::named_by(&self.server, &kept.token_endpoint)?;
+        let endpoint = self.asker.named(&kept.token_endpoint)?;
         let fields = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh_token),
             ("resource", &kept.resource),
         ];
-        let tokens = request(&self.client, &endpoint, &kept.client, &fields).await?;
+        let tokens = request(&self.asker, &endpoint, &kept.client, &fields).await?;
         let mut renewed = kept.clone();
         renewed.scopes = tokens.scopes(&kept.scopes);
         renewed.access_token = tokens.access_token;

@@ -1,8 +1,10 @@
 //! How much there is to check in a server's schema. One that is short can have parts that refer to parts, each to the next
-//! one twice, and would take for ever: no time limit ends a check that is under way. What a schema says is not looked at.
+//! one twice, and would take for ever: no time limit ends a check that is under way. What a schema says is not looked at, and
+//! how long one takes that leads back to itself depends on the input, so that is counted with each input (in haft).
 
 use std::collections::HashMap;
 
+use haft::part_at;
 use serde_json::Value;
 
 use super::limits::{SERVER_SCHEMA_DEPTH_MAX, SERVER_SCHEMA_NAMED_MAX, SERVER_SCHEMA_STEPS_MAX};
@@ -115,7 +117,7 @@ impl<'a> Counter<'a> {
             Some(Known::Steps(steps)) => return *steps,
             // What leads back to itself without going into the input does so on every way that there is.
             Some(Known::Counting { level }) if *level == self.level => return u64::MAX,
-            // It ends where the input does.
+            // It ends where the input does, with which it is counted.
             Some(Known::Counting { .. }) => return 1,
             None => {}
         }
@@ -125,33 +127,12 @@ impl<'a> Counter<'a> {
             return 1;
         };
         // What leads nowhere is no valid schema, which is found out elsewhere.
-        let Some(part) = self.schema.pointer(&decoded(path)) else { return 1 };
+        let Some(part) = part_at(self.schema, path) else { return 1 };
         self.known.insert(target, Known::Counting { level: self.level });
         let steps = self.steps(part);
         self.known.insert(target, Known::Steps(steps));
         steps
     }
-}
-
-/// Returns a path without the escapes of addresses.
-fn decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| *byte == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use haft_contract::{Cx, ErrorCode, Output, RequirementSet, ResidentRequest, Residents, ToolError};
+use haft_contract::{
+    Backoff, Cx, ErrorCode, Output, RequirementSet, ResidentRequest, Residents, ToolError,
+};
 use serde_json::Value;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::answer::{output, refusal};
-use super::backoff::Backoff;
 use super::connection::{Answer, Connection, OpenError};
 use super::forms::Forms;
 use super::http::{HttpWay, Remote, remote};
@@ -37,11 +37,16 @@ pub struct ServerSpec {
     pub trusts_annotations: bool,
     /// Who fills in its forms, if anybody does.
     pub forms: Option<Arc<dyn Forms>>,
+    /// Says what a failure may be for the want of, judging by the server's words.
+    pub advice: Option<Arc<Advice>>,
     /// Time for one call, in milliseconds, if not that of every call.
     pub timeout_ms: Option<u64>,
     /// What its list of tools is kept under: the same only for what would list the same.
     pub cache_key: String,
 }
+
+/// Returns what is to be added to a failure that a server tells of in these words.
+pub type Advice = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// How a server is reached.
 #[non_exhaustive]
@@ -171,7 +176,7 @@ impl Server {
     fn answered(&self, answer: Answer, cx: &Cx) -> Result<Output, ToolError> {
         let name = &self.spec.name;
         match answer {
-            Answer::Result(result) => output(name, &result),
+            Answer::Result(result) => output(name, &result).map_err(|err| self.advised(err)),
             Answer::Refused(why) => Err(refusal(name, &why)),
             Answer::Wanting(what) => Err(refusal(name, &format!("it {what}"))),
             Answer::Stopped => {
@@ -189,6 +194,14 @@ impl Server {
                 Err(Failure { code: ErrorCode::Unavailable, why }.into_error(name).interrupted())
             }
         }
+    }
+
+    /// Returns a failure with what it may be for the want of.
+    fn advised(&self, mut err: ToolError) -> ToolError {
+        if let Some(advice) = self.spec.advice.as_ref().and_then(|advice| advice(&err.message)) {
+            err.message.push_str(&format!(" ({advice})"));
+        }
+        err
     }
 
     fn stopped_before(&self) -> ToolError {
@@ -214,11 +227,11 @@ impl Server {
                 let why = live.connection.end().await;
                 let failure = Failure { code: ErrorCode::Unavailable, why };
                 let err = failure.clone().into_error(&self.spec.name).not_begun();
-                *state = State::Down { backoff: Backoff::after(failures, Instant::now()), failure };
+                *state = State::Down { backoff: Backoff::after(failures, now()), failure };
                 return Err(err);
             }
             State::Down { backoff, failure } => {
-                if let Some(seconds) = backoff.seconds_left(Instant::now()) {
+                if let Some(seconds) = backoff.seconds_left(now()) {
                     return Err(failure.clone().left_alone(&self.spec.name, seconds));
                 }
                 backoff.failures()
@@ -238,7 +251,7 @@ impl Server {
             }
             Err(failure) => {
                 let err = failure.clone().into_error(&self.spec.name).not_begun();
-                *state = State::Down { backoff: Backoff::after(failures, Instant::now()), failure };
+                *state = State::Down { backoff: Backoff::after(failures, now()), failure };
                 Err(err)
             }
         }
@@ -304,7 +317,7 @@ impl Server {
             && Arc::ptr_eq(&live.connection, connection)
         {
             let failures = live.failures.load(Ordering::Relaxed);
-            let backoff = Backoff::after(failures, Instant::now());
+            let backoff = Backoff::after(failures, now());
             // The task that calls this is aborted with it, and has nothing left to do.
             *state = State::Down { backoff, failure: Failure::of(why) };
         }
@@ -317,6 +330,11 @@ impl Server {
             live.connection.close().await;
         }
     }
+}
+
+/// Returns the time as backoffs take it, which is that of the timers.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// Hears when the server has other tools, and when it ends.

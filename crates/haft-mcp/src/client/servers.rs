@@ -232,6 +232,7 @@ mod tests {
             changes: Vec::new(),
             trusts_annotations: false,
             forms: None,
+            advice: None,
             timeout_ms: None,
             cache_key: name.to_owned(),
         }

@@ -3,11 +3,11 @@
 //! was told to.
 
 use std::error::Error as _;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use haft::Networking;
 use reqwest::Url;
-use serde::de::DeserializeOwned;
 use url::Host;
 
 use super::limits::{
@@ -25,12 +25,30 @@ pub(super) enum BodyError {
 
 /// Returns a client for a server at this address.
 pub(super) fn client(networking: &Networking, url: &Url) -> Result<reqwest::Client, String> {
+    built(builder(networking, url)?)
+}
+
+/// Returns a client for an address, which connects to these addresses of its host and to no others.
+pub(super) fn client_at(
+    networking: &Networking,
+    url: &Url,
+    addresses: &[SocketAddr],
+) -> Result<reqwest::Client, String> {
+    let host = url.host_str().unwrap_or_default();
+    built(builder(networking, url)?.resolve_to_addrs(host, addresses))
+}
+
+fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, String> {
+    builder.build().map_err(|err| words(&err))
+}
+
+fn builder(networking: &Networking, url: &Url) -> Result<reqwest::ClientBuilder, String> {
     // What is not encrypted is not to fail for a lack of authorities.
     let tls = match url.scheme() {
         "https" => networking.tls()?,
         _ => networking.tls().or_else(|_| networking.tls_without_authorities())?,
     };
-    reqwest::Client::builder()
+    Ok(reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
@@ -39,9 +57,7 @@ pub(super) fn client(networking: &Networking, url: &Url) -> Result<reqwest::Clie
         .no_proxy()
         .http1_only()
         .http1_max_headers(REMOTE_HEADERS_MAX)
-        .connect_timeout(Duration::from_millis(REMOTE_CONNECT_MS_MAX))
-        .build()
-        .map_err(|err| words(&err))
+        .connect_timeout(Duration::from_millis(REMOTE_CONNECT_MS_MAX)))
 }
 
 /// Returns the body of an answer, unless it is longer than that.
@@ -61,29 +77,16 @@ pub(super) async fn body(
 
 /// Sends a request that is about who somebody is, and returns the status and the body of the answer.
 pub(super) async fn ask(request: reqwest::RequestBuilder) -> Result<(u16, Vec<u8>), String> {
-    let request = request.timeout(Duration::from_millis(OAUTH_MS_MAX));
-    let mut response = request.send().await.map_err(|err| words(&err))?;
-    let body = body(&mut response, OAUTH_ANSWER_BYTES_MAX).await.map_err(|err| err.to_string())?;
-    Ok((response.status().as_u16(), body))
+    ask_within(request, Duration::from_millis(OAUTH_MS_MAX)).await
 }
 
-/// Returns the document at an address; nothing if there is none.
-pub(super) async fn document<T: DeserializeOwned>(
-    client: &reqwest::Client,
-    url: &Url,
-) -> Result<Option<T>, String> {
-    let (status, body) = ask(client.get(url.clone()).header("accept", "application/json"))
-        .await
-        .map_err(|err| format!("{url} cannot be read: {err}"))?;
-    match status {
-        200 => serde_json::from_slice(&body)
-            .map(Some)
-            .map_err(|err| format!("{url} is not the document that it should be: {err}")),
-        // Most servers that do not know a document say so in some way of their own.
-        400..500 => Ok(None),
-        300..400 => Err(format!("{url} leads elsewhere (HTTP {status}), which is not followed")),
-        status => Err(format!("{url} cannot be read: HTTP {status}")),
-    }
+async fn ask_within(
+    request: reqwest::RequestBuilder,
+    time: Duration,
+) -> Result<(u16, Vec<u8>), String> {
+    let mut response = request.timeout(time).send().await.map_err(|err| words(&err))?;
+    let body = body(&mut response, OAUTH_ANSWER_BYTES_MAX).await.map_err(|err| err.to_string())?;
+    Ok((response.status().as_u16(), body))
 }
 
 /// Returns whether secrets may go to an address: it is encrypted, or does not leave this machine.
@@ -153,7 +156,79 @@ pub(super) fn words(err: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpSocket};
+
     use super::*;
+
+    /// Asks a server that answers so, and never if that is nothing, whoever asks it.
+    async fn asked(answer: Vec<u8>, time: Duration) -> Result<(u16, usize), String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 1024];
+            assert!(stream.read(&mut asked).await.unwrap() > 0);
+            if answer.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            // Whoever has heard enough hangs up.
+            let _ = stream.write_all(&answer).await;
+            let _ = stream.shutdown().await;
+            std::future::pending::<()>().await;
+        };
+        let client = client(&Networking::default(), &url).unwrap();
+        tokio::select! {
+            found = ask_within(client.get(url), time) => found.map(|(status, body)| (status, body.len())),
+            () = serving => unreachable!("the server waits until it is not needed"),
+        }
+    }
+
+    /// Returns an answer with so many header fields and so many bytes of a body.
+    fn answer(fields: usize, bytes: usize) -> Vec<u8> {
+        let fillers = (2..fields).map(|number| format!("x-filler-{number}: x\r\n"));
+        let fillers: String = fillers.collect();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {bytes}\r\n{fillers}\r\n"
+        );
+        [head.into_bytes(), vec![b'x'; bytes]].concat()
+    }
+
+    const LONG: Duration = Duration::from_millis(OAUTH_MS_MAX);
+
+    #[tokio::test]
+    async fn answers_are_read_up_to_the_bounds() {
+        let whole = asked(answer(2, OAUTH_ANSWER_BYTES_MAX), LONG).await;
+        assert_eq!(whole, Ok((200, OAUTH_ANSWER_BYTES_MAX)));
+        let more = asked(answer(2, OAUTH_ANSWER_BYTES_MAX + 1), LONG).await;
+        assert_eq!(more, Err("more than 262144 bytes".to_owned()));
+        assert_eq!(asked(answer(REMOTE_HEADERS_MAX, 1), LONG).await, Ok((200, 1)));
+        let more = asked(answer(REMOTE_HEADERS_MAX + 1, 1), LONG).await;
+        assert!(more.as_ref().is_err_and(|why| why.contains("too large")), "{more:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_not_waited_for_for_ever() {
+        let found = asked(Vec::new(), Duration::from_millis(50)).await;
+        assert_eq!(found, Err("it did not answer in time".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_not_waited_for_for_ever() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody takes it from the queue, in which there is room for one.
+        let _waiting = std::net::TcpStream::connect(address).unwrap();
+        let url = Url::parse(&format!("http://{address}/")).unwrap();
+        let began = tokio::time::Instant::now();
+        let client = client(&Networking::default(), &url).unwrap();
+        let found = client.get(url).send().await;
+        assert!(found.as_ref().is_err_and(reqwest::Error::is_connect), "{found:?}");
+        let waited = began.elapsed().as_millis();
+        assert!((u128::from(REMOTE_CONNECT_MS_MAX)..=10_010).contains(&waited), "{waited}");
+    }
 
     #[test]
     fn addresses_that_servers_name_are_encrypted_and_elsewhere() {

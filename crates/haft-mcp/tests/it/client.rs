@@ -10,7 +10,7 @@ use haft::{
 };
 use haft_contract::{RequirementSet, RunId, Tool, Variables};
 use haft_journal::{Journal, MemoryJournal, Owner};
-use haft_mcp::{STATE_KEY_BYTES, ServeError, Server, serve};
+use haft_mcp::{Offerings, STATE_KEY_BYTES, ServeError, Server, serve};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
@@ -45,6 +45,15 @@ impl Client {
 
     /// Returns a client of a server with these tools and rules, which has not heard of it yet.
     pub(crate) fn open(tools: impl IntoIterator<Item = Tool>, rules: Vec<Rule>) -> Self {
+        Self::offered(tools, rules, None)
+    }
+
+    /// Returns a client of a server that offers more than tools, which has not heard of it yet.
+    pub(crate) fn offered(
+        tools: impl IntoIterator<Item = Tool>,
+        rules: Vec<Rule>,
+        offerings: Option<Arc<dyn Offerings>>,
+    ) -> Self {
         let place = tempfile::tempdir().unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimersClock(Instant::now()));
         let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
@@ -61,7 +70,7 @@ impl Client {
             place: Place::default(),
             resume: Resume::Continue,
             clock,
-            offerings: None,
+            offerings,
             explain: |err| err.to_string(),
             state_key: [7; STATE_KEY_BYTES],
         };

@@ -8,7 +8,9 @@
 mod asking;
 mod client;
 mod inquiring;
+mod offering;
 mod over_http;
+mod servers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! MCP over HTTP without a socket: sessions, how many there may be and when they end, and questions that wait across
 //! requests of the era without sessions.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,15 +9,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::{Place, Resume, Runtime, SessionOptions};
 use haft_contract::limits::TIMEOUT_MS_MAX;
-use haft_contract::{Cx, Effect, RunId, Tool, ToolError};
-use haft_journal::{CallQuery, Journal, MemoryJournal};
+use haft_contract::{Cx, Effect, Progress, RunId, Tool, ToolError};
+use haft_journal::{CallQuery, Journal, MemoryJournal, Status};
 use haft_mcp::limits::{
     HTTP_SESSION_IDLE_MS_MAX, HTTP_SESSION_SPARE_MS, HTTP_SESSIONS_MAX, HTTP_SWEEP_MS,
+    KEEP_ALIVE_MS,
 };
 use haft_mcp::{HttpServer, STATE_KEY_BYTES, Server};
 use haft_policy::{Action, Rule};
 use http::{Request, Response};
 use http_body_util::BodyExt;
+use http_body_util::combinators::BoxBody;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, mpsc};
@@ -32,6 +35,9 @@ struct Serving {
     journal: Arc<dyn Journal>,
     _place: TempDir,
 }
+
+/// What comes back, as far as it has.
+type Unread = Response<BoxBody<Bytes, Infallible>>;
 
 /// What came back, read to its end.
 struct Answer {
@@ -56,6 +62,15 @@ impl Serving {
     }
 
     async fn send(&self, method: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+        let (parts, body) = self.begin(method, headers, body).await.into_parts();
+        let session = parts.headers.get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+        let body = body.collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        Answer { status: parts.status.as_u16(), session, body }
+    }
+
+    /// Returns an answer that has not been read yet.
+    async fn begin(&self, method: &str, headers: &[(&str, &str)], body: &Value) -> Unread {
         let request = Request::builder().method(method).uri("/mcp");
         let usual = [
             ("host", "localhost"),
@@ -68,12 +83,7 @@ impl Serving {
             .fold(request, |request, (name, value)| request.header(*name, *value));
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = request.body(Bytes::from(body)).unwrap();
-        let response: Response<_> = self.server.service().call(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        let session = parts.headers.get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
-        let body = body.collect().await.unwrap().to_bytes();
-        let body = String::from_utf8(body.to_vec()).unwrap();
-        Answer { status: parts.status.as_u16(), session, body }
+        self.server.service().call(request).await.unwrap()
     }
 
     async fn initialize(&self) -> Answer {
@@ -217,9 +227,10 @@ async fn an_ended_session_stops_its_calls_and_reaches_no_other() {
 /// A tool that waits until it is told to stop, and tells when it began and when it was.
 fn waits_until_stopped() -> (Tool, mpsc::UnboundedReceiver<&'static str>) {
     let (tell, told) = mpsc::unbounded_channel();
-    let tool = Tool::new("waits").execute_with(move |_: Nothing, cx: Cx| {
+    let tool = Tool::new("waits").effect(Effect::Once).execute_with(move |_: Nothing, cx: Cx| {
         let tell = tell.clone();
         async move {
+            cx.report(Progress { done: 1.0, total: None, message: "waiting".to_owned() });
             let _ = tell.send("began");
             cx.cancellation().cancelled().await;
             let _ = tell.send("stopped");
@@ -271,17 +282,71 @@ async fn no_session_begins_while_the_server_ends() {
 
 /// Makes a call as newer clients do; `more` are parameters beside its name, `client` what the client can.
 async fn modern(serving: &Serving, tool: &'static str, more: Value, client: Value) -> Answer {
+    let (message, headers) = modern_request(tool, json!({}), more, client);
+    serving.send("POST", &headers, &message).await
+}
+
+/// Returns a call as newer clients make it, and its headers; `meta` is beside what they say of themselves.
+fn modern_request(
+    tool: &'static str,
+    meta: Value,
+    more: Value,
+    client: Value,
+) -> (Value, [(&'static str, &'static str); 3]) {
     let mut message = call(tool);
-    let meta = json!({
+    let mut all = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
         "io.modelcontextprotocol/clientCapabilities": client,
     });
-    message["params"]["_meta"] = meta;
+    all.as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
+    message["params"]["_meta"] = all;
     message["params"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let headers =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
-    serving.send("POST", &headers, &message).await
+    (message, headers)
+}
+
+#[tokio::test]
+async fn a_newer_client_that_goes_away_cancels_its_call() {
+    // Before anything is answered, and in the middle of the stream that a report of progress begins.
+    for more in [json!({}), json!({"progressToken": 7})] {
+        let (tool, mut told) = waits_until_stopped();
+        let serving = Arc::new(Serving::start([tool], allow()));
+        let calling = Arc::clone(&serving);
+        let of_request = more.clone();
+        let running = tokio::spawn(async move {
+            let (message, headers) = modern_request("waits", of_request, json!({}), json!({}));
+            let mut unread = calling.begin("POST", &headers, &message).await;
+            unread.frame().await;
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(told.recv().await, Some("began"));
+        running.abort();
+        assert!(running.await.unwrap_err().is_cancelled());
+        assert_eq!(told.recv().await, Some("stopped"), "{more}");
+        serving.server.shut_down().await;
+        let calls = serving.journal.calls(CallQuery::of_run(RunId::parse("run0").unwrap()));
+        let calls = calls.await.unwrap();
+        let [call] = calls.as_slice() else { panic!("one call: {calls:?}") };
+        assert_eq!(call.status, Status::Unknown, "{more}");
+        assert!(call.envelope.as_ref().unwrap().contains("PROCESS_ABORTED"), "{call:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_says_that_it_lives() {
+    let serving = Serving::start([], allow());
+    let session = serving.begin_session().await;
+    let headers = [("mcp-session-id", session.as_str())];
+    let begun = Instant::now();
+    let mut stream = serving.begin("GET", &headers, &Value::Null).await;
+    assert_eq!(stream.status().as_u16(), 200);
+    // How to come back is said at once; a comment is the first thing that is said for its own sake.
+    while !stream.frame().await.unwrap().unwrap().into_data().unwrap().starts_with(b":") {}
+    let silent = begun.elapsed();
+    let bound = Duration::from_millis(KEEP_ALIVE_MS);
+    assert!((bound..2 * bound).contains(&silent), "{silent:?}");
 }
 
 #[tokio::test]

@@ -101,7 +101,9 @@ async fn a_run_that_somebody_else_began_just_now_is_not_begun_again() {
     let stage = Stage::with_journal(Arc::new(SlowJournal::early()));
     let order = plan(vec![text("order", "a", &[])]);
     let first = stage.drive(&order, stage.options()).await;
+    stage.runtime.shut_down().await;
     assert_eq!(stage.drive(&order, stage.options()).await.trace, first.trace);
+    stage.runtime.shut_down().await;
     let other = plan(vec![text("order", "b", &[])]);
     let err = stage.try_drive(&other, stage.options()).await.unwrap_err();
     assert!(matches!(err, DriveError::RunExists(_)), "{err}");

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_server::limits::{
-    BODY_BYTES_MAX, BODY_MS_MAX, CONNECTIONS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX, HEADERS_MAX,
+    BODY_BYTES_MAX, BODY_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX,
+    HEADERS_MAX,
 };
 use haft_server::{Guard, Site, Token, serve};
 use http::{Request, Response};
@@ -312,4 +313,26 @@ async fn the_end_lets_what_runs_answer_and_nobody_in() {
     assert_eq!(parts(&answer), (200, "last words"));
     running.served.await.unwrap();
     assert!(TcpStream::connect(running.address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn what_never_ends_is_not_waited_for_at_the_end() {
+    let running = start(guard()).await;
+    running.open.send(false).unwrap();
+    let headers = format!("Host: {}\r\nAuthorization: Bearer {TOKEN}\r\n", running.address);
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    stream.write_all(request(&headers, "lost words").as_bytes()).await.unwrap();
+    // Another request on another connection shows that the first one was taken up.
+    let health =
+        format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", running.address);
+    assert_eq!(parts(&exchange(running.address, health.as_bytes()).await).0, 200);
+    tokio::time::pause();
+    let told = tokio::time::Instant::now();
+    running.shutdown.cancel();
+    running.served.await.unwrap();
+    let (waited, bound) = (told.elapsed(), Duration::from_millis(DRAIN_MS_MAX));
+    assert!((bound..2 * bound).contains(&waited), "{waited:?}");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer).await;
+    assert_eq!(answer, "", "it was cut off without an answer");
 }

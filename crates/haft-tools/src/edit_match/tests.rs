@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::lines;
-use super::nearest::{PASSAGE_LINES_MAX, SHOWN_CHARS_MAX};
+use super::nearest::{PASSAGE_LINES_MAX, SHOWN_CHARS_MAX, TEXT_BYTES_MAX, passage_like};
 use super::{LINES_LISTED_MAX, MatchError, Mode, REPLACEMENT_BYTES_MAX, Replaced, replace};
 
 fn check(text: &str, edit: (&str, &str), mode: Mode, expect: Expect) {
@@ -451,4 +451,13 @@ proptest! {
             prop_assert!(err.to_string().len() < 4_000);
         }
     }
+}
+
+#[test]
+fn the_nearest_passage_is_looked_for_as_far_as_the_bound() {
+    let wanted = "fn total(amounts: &[u32]) -> u64 {";
+    let passage = "fn total(amounts: &[u32]) -> u32 {";
+    let text = |end: usize| "\n".repeat(end - passage.len()) + passage;
+    assert!(passage_like(&text(TEXT_BYTES_MAX), wanted).is_some());
+    assert!(passage_like(&text(TEXT_BYTES_MAX + passage.len()), wanted).is_none());
 }

@@ -20,9 +20,3 @@ fn options_are_distinct_and_nothing_is_blank() {
     let expected = "questions[2]: two options have the label \"b\": give each its own";
     check(same, Some(expected));
 }
-
-#[test]
-fn a_person_is_not_hurried() {
-    let input = json!({"questions": [{"question": "a?"}]});
-    assert_eq!(question().timeout_ms(&input), Some(TIMEOUT_MS_MAX));
-}

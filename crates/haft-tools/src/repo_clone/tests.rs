@@ -40,3 +40,10 @@ fn git_is_told_to_run_nothing_of_what_it_fetches() {
     let words = git_words(&input, &Remote::parse(&input.url).unwrap()).join(" ");
     expect!["-c protocol.allow=never -c protocol.https.allow=always -c http.followRedirects=initial -c credential.helper= -c core.askPass= -c core.hooksPath=/dev/null -c submodule.recurse=false clone --quiet --template= --no-recurse-submodules --depth=1 -- https://a.example/b"].assert_eq(&words);
 }
+
+#[test]
+fn the_depth_has_a_bound() {
+    let contract = repo_clone().checked_contract().unwrap().clone();
+    let depth = &contract.parameters["properties"]["depth"];
+    assert_eq!((&depth["minimum"], &depth["maximum"]), (&json!(1), &json!(DEPTH_MAX)));
+}

@@ -108,6 +108,56 @@ async fn broken_manifests_are_named_all_the_same() {
     expect![[r#"[{"path":"Cargo.toml","kind":"cargo"},{"path":"package.json","kind":"npm"},{"path":"pyproject.toml","kind":"python"}]"#]].assert_eq(&points);
 }
 
+/// Makes a directory of so many levels, whose paths may be longer than what the system takes in one piece.
+fn deep(root: &std::path::Path, levels: usize, file: &str) {
+    let name = "d".repeat(250);
+    let chain = |levels: usize| std::path::PathBuf::from_iter(vec![&name; levels]);
+    let (upper, lower) = (levels.min(8), levels.saturating_sub(8));
+    let end = root.join(chain(upper));
+    std::fs::create_dir_all(&end).unwrap();
+    let other = root.join("other");
+    let bottom = other.join(chain(lower));
+    std::fs::create_dir_all(&bottom).unwrap();
+    std::fs::write(bottom.join(file), "deep\n").unwrap();
+    for entry in std::fs::read_dir(&other).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::rename(entry.path(), end.join(entry.file_name())).unwrap();
+    }
+    std::fs::remove_dir(&other).unwrap();
+}
+
+#[tokio::test]
+async fn a_tree_that_is_deeper_than_any_tool_reaches_says_so() {
+    let shown = async |levels: usize| {
+        let root = tree(&[("top.txt", "top\n")]);
+        deep(root.path(), levels, "f.txt");
+        overview(root.path(), json!({})).await.unwrap()
+    };
+    let within = shown(15).await;
+    assert_eq!((&within["files"], &within["incomplete"]), (&json!(2), &Value::Null));
+    // The directory of the seventeenth level has a path of 4,266 bytes.
+    let beyond = shown(17).await;
+    assert_eq!(beyond["files"], json!(1));
+    expect!["the tree is deeper than any tool reaches: what lies at paths of more than 4095 bytes is not counted"]
+        .assert_eq(beyond["incomplete"].as_str().unwrap());
+}
+
+#[test]
+fn a_tree_keeps_no_more_levels_than_are_drawn() {
+    let drawn = |levels: usize| {
+        let mut tree = Tree::default();
+        tree.add(std::path::Path::new(&"d/".repeat(levels)).join("f").as_path(), 1);
+        tree.draw()
+    };
+    let whole = drawn(tree::TREE_LINES_MAX - 1);
+    assert!(whole.ends_with("f\n"), "{whole}");
+    assert_eq!(whole.lines().count(), tree::TREE_LINES_MAX);
+    // As a tree that was kept whole, this one would take more stack than a thread has.
+    let cut = drawn(2_000_000);
+    assert!(cut.ends_with("d/ (1 file, 1 B)\n"), "{cut}");
+    assert_eq!(cut.lines().count(), tree::TREE_LINES_MAX);
+}
+
 #[test]
 fn a_large_tree_is_drawn_as_deep_as_it_fits() {
     let mut wide = Tree::default();
@@ -133,4 +183,51 @@ fn a_large_tree_is_drawn_as_deep_as_it_fits() {
 fn lines_are_counted_with_a_last_one_that_does_not_end() {
     let counted = ["", "a", "a\n", "a\nb", "\n\n"].map(|text| lines(text.as_bytes()));
     assert_eq!(counted, [0, 1, 1, 2, 2]);
+}
+
+#[test]
+fn entry_points_have_bounds() {
+    let path = |names: usize| std::path::PathBuf::from("d/".repeat(names - 1)).join("Makefile");
+    assert!(EntryPoints::wants(&path(DEPTH_MAX), "Makefile"));
+    assert!(!EntryPoints::wants(&path(DEPTH_MAX + 1), "Makefile"));
+
+    let listed = |files: usize| {
+        let mut points = EntryPoints::default();
+        for number in 0..files {
+            let name = format!("{number}/Makefile");
+            points.look(std::path::Path::new(&name), &name, "");
+        }
+        points.finish().len()
+    };
+    assert_eq!(listed(ENTRY_POINTS_MAX), ENTRY_POINTS_MAX);
+    assert_eq!(listed(ENTRY_POINTS_MAX + 1), ENTRY_POINTS_MAX);
+
+    let provided = |chars: usize| {
+        let mut points = EntryPoints::default();
+        let target = "x".repeat(chars - "target ".len());
+        points.look(std::path::Path::new("Makefile"), "Makefile", &format!("{target}:\n"));
+        let shown = serde_json::to_value(points.finish()).unwrap();
+        shown[0]["provides"][0].as_str().unwrap().len()
+    };
+    assert_eq!(provided(PROVIDED_CHARS_MAX), PROVIDED_CHARS_MAX);
+    assert_eq!(provided(PROVIDED_CHARS_MAX + 1), PROVIDED_CHARS_MAX);
+}
+
+#[test]
+fn files_beyond_what_is_read_count_no_lines() {
+    let root = tree(&[("a.rs", "1\n2\n"), ("b.rs", "3\n")]);
+    let cx = cx(root.path());
+    let (base, _) = cx.fs().resolve(".").unwrap();
+    let lines = |read_bytes: u64| {
+        let found = Found { read_bytes, ..Found::default() };
+        let mut survey = Survey { cx: &cx, base: &base, found };
+        for name in ["a.rs", "b.rs"] {
+            survey.look(&cx.fs().resolve(name).unwrap().0);
+        }
+        let Found { files, languages, .. } = survey.found;
+        (files, languages["Rust"].lines)
+    };
+    assert_eq!(lines(READ_BYTES_MAX - 6), (2, 3));
+    assert_eq!(lines(READ_BYTES_MAX - 5), (2, 2));
+    assert_eq!(lines(READ_BYTES_MAX), (2, 0));
 }

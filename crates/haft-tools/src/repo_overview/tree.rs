@@ -32,7 +32,11 @@ impl Tree {
         });
         let mut directory = self;
         let mut name = names.next();
-        while let Some(current) = name {
+        // Each level that is drawn takes a line at least. Further ones are counted and not kept, since a tree is drawn and
+        // dropped by recursion.
+        let mut level = 0;
+        while let Some(current) = name.take_if(|_| level <= TREE_LINES_MAX) {
+            level += 1;
             directory.count += 1;
             directory.bytes = directory.bytes.saturating_add(bytes);
             name = names.next();

@@ -10,7 +10,8 @@ use haft_contract::FilePath;
 pub(crate) struct Listing {
     directories: Vec<FilePath>,
     places: Vec<Place>,
-    complete: bool,
+    too_deep: usize,
+    stopped: bool,
 }
 
 #[derive(Debug)]
@@ -64,9 +65,9 @@ impl Child {
 
 impl Listing {
     /// Strings the directories together, beginning with the first; those that were never settled are left out.
-    pub(crate) fn new(mut nodes: Vec<Option<Settled>>, complete: bool) -> Self {
-        let mut listing =
-            Self { directories: Vec::with_capacity(nodes.len()), places: Vec::new(), complete };
+    pub(crate) fn new(mut nodes: Vec<Option<Settled>>, too_deep: usize, stopped: bool) -> Self {
+        let directories = Vec::with_capacity(nodes.len());
+        let mut listing = Self { directories, places: Vec::new(), too_deep, stopped };
         let mut open = Vec::new();
         let mut next = Some(0);
         loop {
@@ -93,9 +94,14 @@ impl Listing {
         self.places.len()
     }
 
-    /// Returns whether the walk came to its end.
+    /// Returns whether the walk came to its end and left nothing out.
     pub(crate) fn is_complete(&self) -> bool {
-        self.complete
+        !self.stopped && self.too_deep == 0
+    }
+
+    /// Returns how many entries were left out, with all that lies beneath them, because their paths are too long.
+    pub(crate) fn too_deep(&self) -> usize {
+        self.too_deep
     }
 
     /// Returns the entry of that number in the order of paths.

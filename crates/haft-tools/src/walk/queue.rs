@@ -26,6 +26,8 @@ pub(crate) struct Job {
 pub(crate) struct Visited {
     pub(crate) node: Node,
     pub(crate) jobs: Vec<Job>,
+    /// Entries that are wanted, or that wanted entries may lie in, and whose paths are too long for any tool.
+    pub(crate) too_deep: usize,
 }
 
 /// The shared state of a walk. Every thread both takes from it and adds to it, and has to know when all others
@@ -43,6 +45,7 @@ struct State {
     claimed: usize,
     nodes: Vec<Option<Settled>>,
     entries: usize,
+    too_deep: usize,
     stopped: bool,
 }
 
@@ -62,6 +65,7 @@ impl Queue {
             claimed: 0,
             nodes: vec![None],
             entries: 0,
+            too_deep: 0,
             stopped: false,
         };
         state.add(0, first);
@@ -100,7 +104,7 @@ impl Queue {
     /// Returns what was found.
     pub(crate) fn into_listing(self) -> Listing {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Listing::new(state.nodes, !state.stopped)
+        Listing::new(state.nodes, state.too_deep, state.stopped)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -112,6 +116,7 @@ impl State {
     fn add(&mut self, id: usize, visited: Visited) {
         let first_job = self.nodes.len();
         self.entries += visited.node.children.len();
+        self.too_deep += visited.too_deep;
         self.stopped |= self.entries > ENTRIES_MAX;
         self.nodes.resize_with(first_job + visited.jobs.len(), || None);
         self.waiting.extend((first_job..).zip(visited.jobs));

@@ -304,7 +304,10 @@ fn a_walk_keeps_so_many_entries_and_no_more() {
         let child = || Child { name: "".into(), is_directory: false, taken: true, job: None };
         let children = std::iter::repeat_with(child).take(count).collect();
         let directory = FilePath::new(0, "".into(), ".".to_owned());
-        Queue::new(Visited { node: Node { directory, children }, jobs: Vec::new() }).into_listing()
+        {
+            let node = Node { directory, children };
+            Queue::new(Visited { node, jobs: Vec::new(), too_deep: 0 }).into_listing()
+        }
     };
     assert!(listing(ENTRIES_MAX).is_complete());
     assert!(!listing(ENTRIES_MAX + 1).is_complete());

@@ -75,6 +75,48 @@ fn one_file_with_two_names_is_read_once_and_links_lead_nowhere_else() {
 }
 
 #[test]
+fn a_linked_file_has_the_first_of_its_names() {
+    let place = project(&[("project/CLAUDE.md", "all"), ("project/part/CONTEXT.md", "part")]);
+    symlink("CLAUDE.md", place.path().join("project/AGENTS.md")).unwrap();
+    symlink("CONTEXT.md", place.path().join("project/part/CLAUDE.md")).unwrap();
+    expect![[r##"
+        # /project/AGENTS.md
+
+        all
+
+        # /project/part/CLAUDE.md
+
+        part
+        []"##]]
+    .assert_eq(&shown(&place));
+}
+
+#[test]
+fn no_more_files_are_collected_than_there_may_be() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join(".git")).unwrap();
+    let mut nearest = place.path().to_path_buf();
+    let mut names = Vec::new();
+    // One in each directory, and one more than there may be.
+    for number in 0..=INSTRUCTION_FILES_MAX {
+        fs::write(nearest.join("AGENTS.md"), number.to_string()).unwrap();
+        names.push(nearest.clone());
+        nearest.push("d");
+        fs::create_dir(&nearest).unwrap();
+    }
+    let all = instructions(&names[INSTRUCTION_FILES_MAX - 1], None);
+    assert_eq!((all.files.len(), all.problems.len()), (INSTRUCTION_FILES_MAX, 0));
+    let cut = instructions(&names[INSTRUCTION_FILES_MAX], None);
+    let kept: Vec<&str> = cut.files.iter().map(|file| file.text.as_str()).collect();
+    let expected: Vec<String> =
+        (1..=INSTRUCTION_FILES_MAX).map(|number| number.to_string()).collect();
+    assert_eq!(kept, expected);
+    let outermost = place.path().canonicalize().unwrap().join("AGENTS.md");
+    let why = "left out, because nearer files take all the room that there is";
+    assert_eq!(cut.problems, [format!("{}: {why}", outermost.display())]);
+}
+
+#[test]
 fn the_nearest_files_take_first_what_they_need() {
     let whole = "a".repeat(BYTES_MAX);
     let place = project(&[("project/part/AGENTS.md", &whole)]);

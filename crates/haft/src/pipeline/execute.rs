@@ -8,7 +8,7 @@ use haft_contract::limits::TIMEOUT_MS_MAX;
 use haft_contract::{Cx, CxParts, Effect, ErrorCode, FailedAt, Output, ToolError};
 use haft_journal::{Intent, Status};
 use haft_policy::Canonical;
-use tokio::time::Instant;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::intend::Intended;
@@ -17,11 +17,12 @@ use super::watch::Watched;
 use crate::effects::tag_of;
 use crate::files::{GrantedFs, OpenIntent};
 use crate::net::{GrantedNet, NetRecord};
-use crate::questions::CallQuestions;
+use crate::questions::{CallClient, CallQuestions};
 use crate::resident::CallResidents;
 use crate::run::RunState;
 use crate::session::SessionTools;
 use crate::shell::{CallEnvironment, CallLabel, CallShell};
+use crate::stopwatch::Stopwatch;
 
 /// Time that a tool gets to stop by itself after it was told to, in milliseconds.
 pub(crate) const STOP_MS: u64 = 2_000;
@@ -41,7 +42,7 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
     let valid = watched.capable().valid();
     let call = valid.call();
     let timing = Timing::of(&watched, run);
-    let (timeout_ms, deadline, stop) = (timing.timeout_ms, timing.deadline, timing.stop.clone());
+    let Timing { timeout_ms, time, stop } = timing.clone();
     let open = Arc::new(OpenIntent::new(intent, valid.contract().only_changes_files));
     let network = Arc::<NetRecord>::default();
     let cx = context(&watched, run, timing, Some(Arc::clone(&open)), &network);
@@ -49,7 +50,7 @@ pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
         Ended { how: How::NotBegun, stopped: Some(ErrorCode::ProcessAborted) }
     } else {
         let work = valid.tool().call_unguarded(call.input.clone(), cx);
-        run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, deadline).await
+        run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, &time).await
     };
     let effect = valid.entry().effect();
     let Concluded { result, status, is_out_of_time } = conclude(ended, effect, timeout_ms);
@@ -77,7 +78,7 @@ async fn run_bounded(
     mut work: Contained<'_, Result<Output, ToolError>>,
     cancellation: &CancellationToken,
     stop: &CancellationToken,
-    deadline: Instant,
+    time: &Stopwatch,
 ) -> Ended {
     // It was not cancelled a moment ago, so the work is begun, if only to be told to stop.
     let code = tokio::select! {
@@ -88,7 +89,7 @@ async fn run_bounded(
             let stopped = cancellation.is_cancelled().then_some(ErrorCode::ProcessAborted);
             return Ended { how: how(ended), stopped };
         }
-        () = tokio::time::sleep_until(deadline) => ErrorCode::ToolTimeout,
+        () = time.over() => ErrorCode::ToolTimeout,
     };
     stop.cancel();
     let grace = Duration::from_millis(STOP_MS);
@@ -167,9 +168,11 @@ fn stopped_error(mut err: ToolError, stopped: Option<ErrorCode>) -> ToolError {
 }
 
 /// When a call has to end.
+#[derive(Clone)]
 pub(super) struct Timing {
     timeout_ms: u64,
-    pub(super) deadline: Instant,
+    // Shared with what the tool is given: it stands while the tool asks, and its commands end with it.
+    pub(super) time: Arc<Stopwatch>,
     stop: CancellationToken,
 }
 
@@ -177,7 +180,8 @@ impl Timing {
     pub(super) fn of(watched: &Watched, run: &RunState) -> Self {
         let timeout_ms = timeout_ms(watched, run);
         let stop = watched.capable().valid().call().cancellation.child_token();
-        Self { timeout_ms, deadline: Instant::now() + Duration::from_millis(timeout_ms), stop }
+        let time = Arc::new(Stopwatch::new(Duration::from_millis(timeout_ms)));
+        Self { timeout_ms, time, stop }
     }
 }
 
@@ -217,6 +221,7 @@ pub(super) fn context(
         tool: contract.id.clone(),
         hosts: Arc::clone(watched.hosts()),
         judged: judged_hosts(watched),
+        input: led_input(watched, run),
         record: Arc::clone(network),
         stop: timing.stop.clone(),
         timeout_ms: timing.timeout_ms,
@@ -226,7 +231,9 @@ pub(super) fn context(
         session: Arc::clone(&run.session),
         call_id: entry.id().to_string(),
         tool: contract.id.clone(),
+        time: Arc::clone(&timing.time),
     };
+    let client = CallClient { client: Arc::clone(&call.client), time: Arc::clone(&timing.time) };
     let tools = SessionTools {
         session: Arc::clone(&run.session),
         registry: Arc::clone(&valid.offer().registry),
@@ -252,7 +259,7 @@ pub(super) fn context(
         skills: Arc::clone(&run.session.skills) as Arc<_>,
         tool_index: Arc::new(tools),
         quotas: Arc::clone(&run.session.quotas) as Arc<_>,
-        client: Arc::clone(&call.client),
+        client: Arc::new(client),
     })
 }
 
@@ -267,7 +274,7 @@ fn call_shell(watched: &Watched, run: &RunState, timing: &Timing) -> CallShell {
         sidecars: Arc::clone(&run.session.sidecars),
         progress: Arc::clone(&call.progress),
         cancellation: timing.stop.clone(),
-        deadline: timing.deadline,
+        time: Arc::clone(&timing.time),
         output_bytes_max: super::truncate::bytes_max(contract, &run.session.shared.parts.limits),
         environment: CallEnvironment {
             shared: Arc::clone(&run.session.shared),
@@ -309,6 +316,13 @@ fn judged_hosts(watched: &Watched) -> Vec<String> {
         | Canonical::Named { .. } => None,
     });
     judged.collect()
+}
+
+/// Returns the input as watchdogs are told it again when the call is led to another host, which no other call is.
+fn led_input(watched: &Watched, run: &RunState) -> Value {
+    let is_watched = !run.session.shared.parts.watchdogs.is_empty();
+    let can_be_led = is_watched && !watched.hosts().is_empty();
+    if can_be_led { watched.capable().valid().call().input.clone() } else { Value::Null }
 }
 
 /// Returns the places that the call declared it would change, and that were judged.

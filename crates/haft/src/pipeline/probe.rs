@@ -62,12 +62,15 @@ pub(super) async fn probe(
 async fn probed(watched: &Watched, run: &RunState) -> Result<Probed<Output>, ToolError> {
     let valid = watched.capable().valid();
     let timing = Timing::of(watched, run);
-    let deadline = timing.deadline;
+    let time = Arc::clone(&timing.time);
     let cx = execute::context(watched, run, timing, None, &Arc::default());
     let probing = valid.tool().probe_unguarded(valid.call().input.clone(), cx);
-    match tokio::time::timeout_at(deadline, Contained(Box::pin(probing))).await {
-        Ok(Ok(probed)) => probed,
-        Ok(Err(_panic)) => Ok(Probed::Unknown),
-        Err(_elapsed) => Ok(Probed::Unknown),
+    tokio::select! {
+        biased;
+        probed = Contained(Box::pin(probing)) => match probed {
+            Ok(probed) => probed,
+            Err(_panic) => Ok(Probed::Unknown),
+        },
+        () = time.over() => Ok(Probed::Unknown),
     }
 }

@@ -8,11 +8,10 @@ use haft_policy::{Grant, HostScope};
 use super::approve::approve;
 use super::arrive::Entry;
 use super::capable::Capable;
-use super::panic::Contained;
 use super::permit::{self, Permitted};
 use super::refusal::Stop;
 use crate::run::RunState;
-use crate::watchdog::{Verdict, WatchedCall};
+use crate::watchdog::{self, WatchedCall};
 
 /// A call that may execute, and what it may touch while it does.
 pub(super) struct Watched {
@@ -62,31 +61,19 @@ pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watche
 /// Returns why watchdogs want a person asked; nothing if all of them let the call pass.
 pub(super) async fn consult(capable: &Capable, run: &RunState) -> Result<Vec<String>, Objection> {
     let parts = &run.session.shared.parts;
-    let mut reasons = Vec::new();
-    let has_hosts = !permit::hosts(capable, &run.session.rules(), run).is_empty();
-    for watchdog in &parts.watchdogs {
-        let watched = WatchedCall {
-            tool: &capable.valid().contract().id,
-            input: &capable.valid().call().input,
-            accesses: capable.accesses(),
-            session: &run.session.id,
-            root: parts.roots.workspace(),
-            has_hosts,
-        };
-        let judged = Contained(Box::pin(async move { watchdog.judge(watched).await }));
-        match unless_cancelled(capable, judged).await {
-            Some(Ok(Verdict::Allow)) => {}
-            Some(Ok(Verdict::Ask(reason))) => reasons.push(reason),
-            Some(Ok(Verdict::Deny(reason))) => return Err(Objection::Denied(reason)),
-            // A watchdog that fails has not allowed anything.
-            Some(Err(panic)) => {
-                let message = format!("the watchdog failed, so the call is denied: {panic}");
-                return Err(Objection::Denied(message));
-            }
-            None => return Err(Objection::Cancelled),
-        }
+    let watched = WatchedCall {
+        tool: &capable.valid().contract().id,
+        input: &capable.valid().call().input,
+        accesses: capable.accesses(),
+        session: &run.session.id,
+        root: parts.roots.workspace(),
+        has_hosts: !permit::hosts(capable, &run.session.rules(), run).is_empty(),
+        led_to: None,
+    };
+    match unless_cancelled(capable, watchdog::consult(&parts.watchdogs, watched)).await {
+        Some(judged) => judged.map_err(Objection::Denied),
+        None => Err(Objection::Cancelled),
     }
-    Ok(reasons)
 }
 
 /// Waits for somebody else, but not beyond the call's cancellation.

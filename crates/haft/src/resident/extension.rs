@@ -19,7 +19,7 @@ use haft_sandbox::{Command, Launcher, Network};
 
 use super::living::Living;
 use super::running::Running;
-use super::{channel, is_within, seen, system_directory};
+use super::{channel, held, is_within, seen, system_directory};
 use crate::roots::{Roots, path_error};
 use crate::sandbox::Sandbox;
 use crate::shell::{Bounds, start};
@@ -255,10 +255,7 @@ impl Residents for Extension {
         &self,
         request: ResidentRequest,
     ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
-        Box::pin(async move {
-            let running = self.start_running(request).await?;
-            Ok(Box::new(running) as Box<dyn Resident>)
-        })
+        held(self.start_running(request))
     }
 }
 

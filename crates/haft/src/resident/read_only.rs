@@ -13,7 +13,7 @@ use haft_sandbox::{Command, Launcher, Network};
 
 use super::living::Living;
 use super::running::Running;
-use super::{channel, seen};
+use super::{channel, held, seen};
 use crate::roots::{Roots, path_error};
 use crate::sandbox::Sandbox;
 use crate::shell::{Bounds, start};
@@ -83,9 +83,6 @@ impl Residents for ReadOnlyResidents {
         &self,
         request: ResidentRequest,
     ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
-        Box::pin(async move {
-            let running = self.start_running(request).await?;
-            Ok(Box::new(running) as Box<dyn Resident>)
-        })
+        held(self.start_running(request))
     }
 }

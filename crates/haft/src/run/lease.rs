@@ -6,9 +6,10 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use haft_contract::RunId;
-use haft_journal::{CallQuery, Claim, Journal, JournalError, Lease, NewRun, RunQuery};
+use haft_journal::{Claim, Journal, JournalError, Lease, NewRun, RunQuery, RunRow};
 use tokio::task::AbortHandle;
 
+use super::RunError;
 use super::attempts::Attempts;
 use crate::limits::{LEASE_MS, LEASE_RENEW_MS};
 use crate::recover;
@@ -71,12 +72,13 @@ impl Held {
 
 impl Attempts {
     /// Returns what is to be known of the lease of the run, taking it if this process does not have it yet. A run in which
-    /// whoever takes it may make no calls is given back at once.
+    /// whoever takes it may make no calls is given back at once: that of a plan to a front end, that of another workspace to
+    /// everybody, since this process has one.
     pub(super) async fn tenure(
         &self,
         shared: &Arc<Shared>,
         new_run: impl Fn() -> NewRun,
-    ) -> Result<Tenure, JournalError> {
+    ) -> Result<Tenure, RunError> {
         if let Some(tenure) = self.tenure_held() {
             return Ok(tenure);
         }
@@ -86,12 +88,18 @@ impl Attempts {
             return Ok(tenure);
         }
         let run = new_run();
-        let front_end = run.front_end.clone();
+        let (front_end, here) = (run.front_end.clone(), run.root.clone());
         let lease = take(shared, run).await?;
-        let history = history(&*shared.parts.journal, &lease.run).await?;
+        let begun = begun(&*shared.parts.journal, &lease.run).await?;
+        if !is_of_root(&begun, &here) {
+            give_back(&*shared.parts.journal, lease).await;
+            let RunRow { id: run, root, .. } = begun;
+            return Err(RunError::OfOtherRoot { run, root, here });
+        }
+        let history = if begun.calls == 0 { History::None } else { History::Some };
         let plan = match history {
             History::None => OfPlan::of(&front_end),
-            History::Some => OfPlan::of(&begun_by(&*shared.parts.journal, &lease.run).await?),
+            History::Some => OfPlan::of(&begun.front_end),
         };
         let tenure = Tenure { epoch: lease.epoch, history, plan };
         if !plan.admits(&front_end) {
@@ -106,16 +114,16 @@ impl Attempts {
     }
 }
 
-/// Finds out whether anything was recorded of a run that was just taken, so that nobody else adds to it any more.
-async fn history(journal: &dyn Journal, run: &RunId) -> Result<History, JournalError> {
-    let first = CallQuery { limit: 1, ..CallQuery::of_run(run.clone()) };
-    Ok(if journal.calls(first).await?.is_empty() { History::None } else { History::Some })
+/// Returns how a run that was just taken was begun, and what is recorded of it, to which nobody else adds any more.
+async fn begun(journal: &dyn Journal, run: &RunId) -> Result<RunRow, JournalError> {
+    let named = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    let row = journal.runs(named).await?.pop();
+    row.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })
 }
 
-/// Returns the front end that began a run.
-async fn begun_by(journal: &dyn Journal, run: &RunId) -> Result<String, JournalError> {
-    let named = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-    Ok(journal.runs(named).await?.pop().map(|row| row.front_end).unwrap_or_default())
+/// Returns whether a run was begun in this workspace. One that was recorded without a workspace goes on anywhere.
+fn is_of_root(begun: &RunRow, here: &str) -> bool {
+    begun.root.is_empty() || begun.root == here
 }
 
 /// Takes a run; from a process that is gone too, whose open calls are in doubt from then on. One that is seen to live keeps

@@ -43,7 +43,8 @@ pub(super) fn parse(held: &Held) -> Result<FrontMatter, Fault> {
     let yaml = split(held)?.yaml;
     let fields: Fields =
         serde_saphyr::from_str_with_options(yaml, options()).map_err(|err| fault_of(&err))?;
-    let place = |key: &str| line_of(yaml, key);
+    // What is missing is missed where the front matter begins.
+    let place = |key: &str| line_of(yaml, key).or(Some(1));
     let name = named(fields.name, place("name"))?;
     // A model and terminals read it, and neither is to be told anything by signs that nobody sees.
     let description = fields.description.unwrap_or_default();
@@ -66,7 +67,7 @@ pub(super) fn parse(held: &Held) -> Result<FrontMatter, Fault> {
     });
     Ok(FrontMatter {
         name,
-        name_line: place("name").unwrap_or(1),
+        name_line: line_of(yaml, "name").unwrap_or(1),
         description: description.chars().take(SKILL_DESCRIPTION_CHARS_MAX).collect(),
         cut,
     })

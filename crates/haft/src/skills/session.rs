@@ -209,3 +209,6 @@ fn unknown(name: &str, entries: &[Entry]) -> ToolError {
     let shown: String = name.chars().take(super::SKILL_NAME_CHARS_MAX + 1).collect();
     ToolError::new(ErrorCode::InvalidInput, format!("no skill is called {shown:?}: {advice}"))
 }
+
+#[cfg(test)]
+mod tests;

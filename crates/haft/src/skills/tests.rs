@@ -208,7 +208,7 @@ fn broken_front_matter_is_reported_with_its_line() {
     check_text(
         "---\nname: mine\n---\n",
         &expect![[r#"
-        mine/SKILL.md: error: description: expected a line that says what the skill does and when to load it, found none
+        mine/SKILL.md:1: error: description: expected a line that says what the skill does and when to load it, found none
     "#]],
     );
     check_text(
@@ -220,7 +220,7 @@ fn broken_front_matter_is_reported_with_its_line() {
     check_text(
         "---\ndescription: x\n---\n",
         &expect![[r#"
-        mine/SKILL.md: error: name: expected 1 to 64 lower-case letters, digits and single hyphens between them, found none
+        mine/SKILL.md:1: error: name: expected 1 to 64 lower-case letters, digits and single hyphens between them, found none
     "#]],
     );
     check_text(

@@ -148,7 +148,7 @@ impl ProgramWatchdog {
     }
 
     fn told(&self, call: &WatchedCall<'_>) -> Value {
-        json!({
+        let mut told = json!({
             "version": VERSION,
             "tool": call.tool.as_str(),
             "input": call.input,
@@ -156,7 +156,11 @@ impl ProgramWatchdog {
             "manifest": self.manifest,
             "session": call.session,
             "root": call.root.to_string_lossy(),
-        })
+        });
+        if let (Some(url), Some(told)) = (call.led_to, told.as_object_mut()) {
+            told.insert("led_to".to_owned(), url.into());
+        }
+        told
     }
 }
 

@@ -1,14 +1,17 @@
 //! What a tool wants to know from a person: who is asked, in whose turn, and what becomes of a front end that fails.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use haft::limits::INQUIRY_MS_MAX;
 use haft::{Answer, Ask, Asker, Call, Headless, Inquiry, Reply};
 use haft_contract::{
-    BoxFuture, Cx, Effect, Envelope, HEADLESS_TEXT, Tool, ToolError, UserQuestion,
+    BoxFuture, Client, ClientMethod, ClientRequest, Cx, Effect, Envelope, ErrorCode, HEADLESS_TEXT,
+    Tool, ToolError, UserQuestion,
 };
 use haft_policy::{Action, RuleScope};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::stage::{Setting, Stage, Text, rule};
@@ -138,4 +141,108 @@ async fn questions_wait_for_their_turn() {
     let (one, other, ()) = tokio::join!(one, other, person);
     let expected = "none: [[\"yes\"]]";
     assert_eq!([summary(&one.unwrap()), summary(&other.unwrap())], [expected, expected]);
+}
+
+/// Thinks for so many milliseconds before it answers.
+struct Slow(u64);
+
+impl Asker for Slow {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+        Box::pin(async { Answer::Reject })
+    }
+
+    fn inquire(&self, _: Inquiry) -> BoxFuture<'_, Reply> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(self.0)).await;
+            Reply::Answers(vec![vec!["yes".to_owned()]])
+        })
+    }
+}
+
+/// A tool that asks, and then works for as many milliseconds as its text says.
+fn asks_and_works() -> Tool {
+    Tool::new("curious").effect(Effect::Read).execute_with(|input: Text, cx: Cx| async move {
+        let question = UserQuestion {
+            question: "why?".to_owned(),
+            header: None,
+            options: Vec::new(),
+            multi_select: false,
+        };
+        let answers = cx.questions().ask(vec![question]).await?;
+        let work = Duration::from_millis(input.text.parse().unwrap_or_default());
+        tokio::select! {
+            () = tokio::time::sleep(work) => Ok(format!("{answers:?}")),
+            () = cx.cancellation().cancelled() => {
+                Err(ToolError::new(ErrorCode::ProcessAborted, "stopped"))
+            }
+        }
+    })
+}
+
+async fn asked_for(thinking_ms: u64, work_ms: u64) -> Envelope {
+    let slow = setting(Arc::new(Slow(thinking_ms)));
+    let stage = Stage::new(Setting { tools: vec![asks_and_works()], ..slow }).await;
+    let call = Call { timeout_ms: Some(1_000), ..call(&work_ms.to_string()) };
+    stage.run.call(call).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_call_stands_while_a_person_thinks() {
+    assert_eq!(summary(&asked_for(120_000, 999).await), r#"none: [["yes"]]"#);
+    let late = asked_for(120_000, 1_001).await;
+    assert_eq!(summary(&late), "TOOL_TIMEOUT: stopped");
+    assert_eq!(late.metadata().timeout_ms, Some(1_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_waited_for_up_to_the_bound() {
+    assert_eq!(summary(&asked_for(INQUIRY_MS_MAX - 1, 0).await), r#"none: [["yes"]]"#);
+    expect!["TOOL_FAILED: the user did not answer (nobody did within 60 minutes): do not ask the same again; go on with your best assumption and say which one you made"].assert_eq(&summary(&asked_for(INQUIRY_MS_MAX + 1, 0).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_their_turn_to_ask_loses_no_time_either() {
+    let slow = setting(Arc::new(Slow(120_000)));
+    let stage = Stage::new(Setting { tools: vec![asks_and_works()], ..slow }).await;
+    let timed = |work: &str| Call { timeout_ms: Some(1_000), ..call(work) };
+    let (one, other) = tokio::join!(stage.run.call(timed("1")), stage.run.call(timed("2")));
+    let expected = r#"none: [["yes"]]"#;
+    assert_eq!([summary(&one.unwrap()), summary(&other.unwrap())], [expected, expected]);
+}
+
+/// A client that takes so many milliseconds to answer.
+struct SlowClient(u64);
+
+impl Client for SlowClient {
+    fn takes(&self, _: ClientMethod) -> bool {
+        true
+    }
+
+    fn request(&self, _: Vec<ClientRequest>) -> BoxFuture<'_, Result<Vec<Value>, ToolError>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(self.0)).await;
+            Ok(vec![json!({"roots": []})])
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_call_stands_while_its_client_is_asked() {
+    let shows_a_form =
+        Tool::new("curious").effect(Effect::Read).execute_with(|_: Text, cx: Cx| async move {
+            let (name, params) = ("form".to_owned(), Value::Null);
+            let form = ClientRequest { name, method: ClientMethod::Form, params };
+            Ok::<_, ToolError>(format!("{:?}", cx.client().request(vec![form]).await?))
+        });
+    let stage =
+        Stage::new(Setting { tools: vec![shows_a_form], ..setting(Arc::new(Headless)) }).await;
+    let asked = async |thinking_ms: u64| {
+        let client = Arc::new(SlowClient(thinking_ms));
+        let call = Call { timeout_ms: Some(1_000), client, ..call("") };
+        summary(&stage.run.call(call).await.unwrap())
+    };
+    assert_eq!(asked(120_000).await, r#"none: [Object {"roots": Array []}]"#);
+    assert_eq!(asked(INQUIRY_MS_MAX - 1).await, r#"none: [Object {"roots": Array []}]"#);
+    let late = "TOOL_FAILED: the client did not answer within 60 minutes";
+    assert_eq!(asked(INQUIRY_MS_MAX + 1).await, late);
 }

@@ -48,7 +48,8 @@ impl Shared {
             }
         });
         let journal = Arc::new(SqliteJournal::open(self.place.path().join("journal.db")).unwrap());
-        Stage::new(Setting { tools: vec![order], journal, owner, ..Setting::default() }).await
+        let (tools, root) = (vec![order], Some(self.place.path().join("root")));
+        Stage::new(Setting { tools, journal, owner, root, ..Setting::default() }).await
     }
 
     fn lock(&self) {

@@ -28,3 +28,4 @@ mod stage;
 mod truncation;
 mod unheard;
 mod watchdogs;
+mod workspaces;

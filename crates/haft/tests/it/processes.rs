@@ -98,6 +98,7 @@ fn setting(place: &Path, owner: &'static str, waits: Waits) -> Setting {
         tools: vec![order(place, waits)],
         journal: Arc::new(SqliteJournal::open(place.join("journal.db")).unwrap()),
         owner,
+        root: Some(place.join("root")),
         ..Setting::default()
     }
 }

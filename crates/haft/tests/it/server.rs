@@ -1,6 +1,7 @@
 //! Calls whose journal is a PostgreSQL server that goes away in the middle: what the caller is told is what is known, and what
 //! a later process finds agrees with it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::expect;
@@ -25,7 +26,9 @@ async fn process(url: &str, owner: &'static str, orders: &Counter, mishap: Misha
         Ok::<_, ToolError>(format!("ordered {}", input.text))
     });
     let journal = Arc::new(PostgresJournal::connect(url).await.unwrap());
-    Stage::new(Setting { tools: vec![order], journal, owner, ..Setting::default() }).await
+    // All processes are of one workspace, in which nothing is.
+    let root = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("workspace"));
+    Stage::new(Setting { tools: vec![order], journal, owner, root, ..Setting::default() }).await
 }
 
 fn nothing() -> Mishap {

@@ -143,6 +143,7 @@ async fn a_program_that_nobody_waits_for_any_longer_is_killed_with_what_it_start
         session: "s1",
         root: place.path(),
         has_hosts: false,
+        led_to: None,
     };
     let file = place.path().join("pid");
     tokio::select! {

@@ -10,6 +10,7 @@ use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::manifest::{ManifestFile, server_name_problem};
 use crate::manifest_edit::ManifestEdit;
+use crate::mcp_servers::{Download, granted};
 use crate::output;
 use crate::state::State;
 use crate::trust::Trust;
@@ -86,6 +87,7 @@ pub(super) async fn run(
     } else {
         let verb = if changed.is_new { "wrote" } else { "added to" };
         let path = changed.file.path().display();
+        let about = about(&args.name, &changed.file)?;
         let next = match changed.is_trusted {
             true => format!("see whether it works: haft mcp test {}", args.name),
             false => {
@@ -93,9 +95,28 @@ pub(super) async fn run(
                 format!("it does not hold before you trust the file: haft trust {path}")
             }
         };
-        output::data(&output::visible(&format!("{verb} {path}\n{entry}\n{next}\n")))?;
+        output::data(&output::visible(&format!("{verb} {path}\n{entry}\n{about}{next}\n")))?;
     }
     Ok(Status::Done)
+}
+
+/// Says what the server is granted, and what it takes for one that would be downloaded.
+fn about(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
+    let manifest = file.parse()?;
+    let Some(entry) = manifest.mcp.get(name).filter(|entry| entry.url.is_none()) else {
+        return Ok(String::new());
+    };
+    let mut about = match entry.requires.is_empty() {
+        true => "granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and \
+                 requires.net.hosts in its table to say\n"
+            .to_owned(),
+        false => format!("granted: {}\n", granted(entry)),
+    };
+    if let Some(download) = Download::of(entry) {
+        let instead = download.instead(name).replace('\n', "\n  ");
+        about.push_str(&format!("{}; install it once instead:\n  {instead}\n", download.problem()));
+    }
+    Ok(about)
 }
 
 fn check_new(name: &str, file: &ManifestFile) -> Result<(), CommandError> {

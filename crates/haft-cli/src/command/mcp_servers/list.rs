@@ -1,11 +1,13 @@
 //! `haft mcp list`: the servers of the settings. None is started; of one that never was, it is not known which tools it has.
 
+use haft_contract::RequirementSet;
 use haft_mcp::KnownServer;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::manifest::ServerEntry;
+use crate::mcp_servers::granted;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::table::table;
@@ -19,6 +21,11 @@ struct Listed {
     command: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    /// What it is granted, where it is started here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granted: Option<RequirementSet>,
+    #[serde(skip)]
+    granted_words: String,
     /// How many tools it listed last, if it ever did.
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<usize>,
@@ -43,6 +50,11 @@ pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, C
             enabled: entry.is_enabled(),
             command: entry.words().cloned().collect(),
             url: entry.url.clone(),
+            granted: entry.url.is_none().then(|| entry.requires.clone()),
+            granted_words: match entry.url {
+                Some(_) => "-".to_owned(),
+                None => granted(entry),
+            },
             tools: known.and_then(|known| known.tools),
             problem: known.and_then(|known| known.problem.clone()),
         }
@@ -54,7 +66,7 @@ pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, C
         output::data("no MCP servers are configured; see haft mcp add --help\n")?;
     } else {
         let rows = answer.servers.iter().map(row);
-        let text = table(&["NAME", "TOOLS", "SERVER"], rows);
+        let text = table(&["NAME", "TOOLS", "GRANTED", "SERVER"], rows);
         let problems = answer.servers.iter().filter_map(|listed| {
             Some(format!("\n{}: {}\n", listed.name, listed.problem.as_ref()?))
         });
@@ -79,5 +91,5 @@ fn row(listed: &Listed) -> Vec<String> {
     let words: Vec<String> =
         listed.command.iter().map(|word| quote::shell(word).to_string()).collect();
     let server = listed.url.clone().unwrap_or_else(|| words.join(" "));
-    vec![listed.name.clone(), tools, server]
+    vec![listed.name.clone(), tools, listed.granted_words.clone(), server]
 }

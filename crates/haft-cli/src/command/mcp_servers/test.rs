@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::manifest::ServerEntry;
-use crate::mcp_servers::{unusable, why_taken};
+use crate::mcp_servers::{granted, unusable, why_taken};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::table::table;
@@ -61,11 +61,12 @@ pub(super) async fn run(
     let bridge = bridge.ok_or_else(|| super::unknown(&args.name))?;
     let tried = bridge.servers().try_out(&args.name, &|id| why_taken(&registry, id)).await;
     bridge.end().await;
-    let trial = tried.ok_or_else(|| super::unknown(&args.name))?.map_err(|err| unusable(&err))?;
+    let entry = settings.mcp.entries.get(&args.name);
+    let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
+    let trial = tried.map_err(|err| unusable(&args.name, entry, &err))?;
     if setting_args.json {
         output::json(&answer(&args.name, &trial))?;
     } else {
-        let entry = settings.mcp.entries.get(&args.name);
         let text = text(&args.name, &trial, entry);
         output::data(&output::visible(&text))?;
     }
@@ -146,17 +147,4 @@ fn levels(enforced: &Enforced) -> String {
         format!("{} {}", layer.replace('_', " "), level.as_str().unwrap_or("?"))
     };
     levels.map(level).collect::<Vec<_>>().join(", ")
-}
-
-fn granted(entry: &ServerEntry) -> String {
-    let requires = &entry.requires;
-    let grants = [
-        ("reads", &requires.fs.read),
-        ("changes", &requires.fs.write),
-        ("reaches", &requires.net.hosts),
-    ];
-    let named = grants.iter().filter(|(_, items)| !items.is_empty());
-    let words: Vec<String> =
-        named.map(|(verb, items)| format!("{verb} {}", items.join(", "))).collect();
-    if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
 }

@@ -52,10 +52,7 @@ pub(in crate::client) fn remote(way: HttpWay) -> (RemoteTransport, RemoteLink) {
         .max_concurrent_requests(REMOTE_REQUESTS_MAX);
     config.max_sse_event_size = SERVER_MESSAGE_BYTES_MAX;
     config.session_recovery_timeout = Duration::from_millis(SERVER_START_MS_MAX);
-    let mut resuming = ExponentialBackoff::default();
-    resuming.max_times = Some(REMOTE_RESUMES_MAX);
-    resuming.base_duration = Duration::from_millis(RESUME_MS);
-    config.retry_config = Arc::new(resuming);
+    config.retry_config = Arc::new(resuming());
     let (close, ended) = (CancellationToken::new(), CancellationToken::new());
     let why = Arc::<Why>::default();
     let transport = RemoteTransport {
@@ -66,6 +63,14 @@ pub(in crate::client) fn remote(way: HttpWay) -> (RemoteTransport, RemoteLink) {
         _ended: ended.clone().drop_guard(),
     };
     (transport, RemoteLink { close, ended, why })
+}
+
+/// Returns how often a stream that broke off is resumed, and when.
+fn resuming() -> ExponentialBackoff {
+    let mut resuming = ExponentialBackoff::default();
+    resuming.max_times = Some(REMOTE_RESUMES_MAX);
+    resuming.base_duration = Duration::from_millis(RESUME_MS);
+    resuming
 }
 
 impl RemoteLink {
@@ -157,5 +162,20 @@ fn failed(err: StreamableHttpError<Failed>) -> Failed {
         }
         // What else there is says nothing about whether the server has acted.
         err => Failed { why: err.to_string(), reached: Reached::Perhaps },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::transport::common::client_side_sse::SseRetryPolicy as _;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_is_resumed_so_often() {
+        let seconds = (0..=REMOTE_RESUMES_MAX)
+            .map(|times| resuming().retry(times).map(|pause| pause.as_secs()));
+        let expect = [Some(1), Some(2), Some(4), Some(8), Some(16), None];
+        assert_eq!(seconds.collect::<Vec<_>>(), expect);
     }
 }

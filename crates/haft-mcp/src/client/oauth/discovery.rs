@@ -4,8 +4,8 @@
 use reqwest::Url;
 use serde::Deserialize;
 
+use super::asker::Asker;
 use super::challenge::Challenge;
-use crate::client::web::{document, named_by};
 
 /// What a server says of itself.
 #[derive(Deserialize)]
@@ -45,16 +45,13 @@ pub(super) struct Discovered {
 }
 
 /// Finds out who vouches for the users of a server.
-pub(super) async fn discover(
-    client: &reqwest::Client,
-    server: &Url,
-    challenge: &Challenge,
-) -> Result<Discovered, String> {
-    let Some(about) = about_server(client, server, challenge).await? else {
+pub(super) async fn discover(asker: &Asker, challenge: &Challenge) -> Result<Discovered, String> {
+    let server = asker.server();
+    let Some(about) = about_server(asker, challenge).await? else {
         // Servers of an older protocol vouch for their users themselves.
         let issuer = server.origin().ascii_serialization();
         let resource = without_fragment(server);
-        let issuer = about_issuer(client, server, &issuer).await.map_err(|why| {
+        let issuer = about_issuer(asker, &issuer).await.map_err(|why| {
             format!("it offers no login: it does not say who vouches for its users, and {why}")
         })?;
         return Ok(Discovered { issuer, resource, scopes: Vec::new() });
@@ -67,7 +64,7 @@ pub(super) async fn discover(
     }
     let mut first_problem = None;
     for named in &about.authorization_servers {
-        match about_issuer(client, server, named).await {
+        match about_issuer(asker, named).await {
             Ok(issuer) => {
                 let (resource, scopes) = (about.resource, about.scopes_supported);
                 return Ok(Discovered { issuer, resource, scopes });
@@ -79,32 +76,28 @@ pub(super) async fn discover(
 }
 
 async fn about_server(
-    client: &reqwest::Client,
-    server: &Url,
+    asker: &Asker,
     challenge: &Challenge,
 ) -> Result<Option<ResourceMetadata>, String> {
+    let server = asker.server();
     let named = challenge.resource_metadata.as_deref();
     let mut places: Vec<Url> =
-        named.map(|named| named_by(server, named)).transpose()?.into_iter().collect();
+        named.map(|named| asker.named(named)).transpose()?.into_iter().collect();
     if places.is_empty() {
         places.push(well_known(server, "oauth-protected-resource", server.path()));
         places.push(well_known(server, "oauth-protected-resource", ""));
         places.dedup();
     }
     for place in places {
-        if let Some(found) = document(client, &place).await? {
+        if let Some(found) = asker.document(&place).await? {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-async fn about_issuer(
-    client: &reqwest::Client,
-    server: &Url,
-    named: &str,
-) -> Result<IssuerMetadata, String> {
-    let url = named_by(server, named)?;
+async fn about_issuer(asker: &Asker, named: &str) -> Result<IssuerMetadata, String> {
+    let url = asker.named(named)?;
     let path = url.path().trim_end_matches('/');
     let mut places = vec![
         well_known(&url, "oauth-authorization-server", path),
@@ -118,14 +111,14 @@ async fn about_issuer(
         places.push(appended);
     }
     for place in places {
-        if let Some(found) = document::<IssuerMetadata>(client, &place).await? {
-            return checked(found, server, named);
+        if let Some(found) = asker.document::<IssuerMetadata>(&place).await? {
+            return checked(found, asker, named);
         }
     }
     Err(format!("{named} vouches for its users, and does not say how (no document below {named})"))
 }
 
-fn checked(found: IssuerMetadata, server: &Url, named: &str) -> Result<IssuerMetadata, String> {
+fn checked(found: IssuerMetadata, asker: &Asker, named: &str) -> Result<IssuerMetadata, String> {
     // A slash at the end of an address without a path makes no other address.
     let is_same = found.issuer == named
         || matches!((Url::parse(&found.issuer), Url::parse(named)),
@@ -133,8 +126,8 @@ fn checked(found: IssuerMetadata, server: &Url, named: &str) -> Result<IssuerMet
     if !is_same {
         return Err(format!("the document of {named} is that of {:?}", found.issuer));
     }
-    named_by(server, &found.authorization_endpoint)?;
-    named_by(server, &found.token_endpoint)?;
+    asker.named(&found.authorization_endpoint)?;
+    asker.named(&found.token_endpoint)?;
     if !found.code_challenge_methods_supported.iter().any(|method| method == "S256") {
         return Err(format!(
             "{named} does not protect codes by S256, without which no token is asked for"

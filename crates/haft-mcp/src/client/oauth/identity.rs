@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::OAuthOptions;
+use super::asker::Asker;
 use super::discovery::IssuerMetadata;
 use super::token::{ClientIdentity, ClientMethod};
-use crate::client::web::{ask, named_by};
+use crate::client::web::ask;
 use haft_contract::{clean, cut};
 
 /// Longest word about a refusal that is shown, in characters.
@@ -23,8 +24,8 @@ struct Registered {
 
 /// Returns what haft is there.
 pub(super) async fn identity(
-    client: &reqwest::Client,
-    (server, issuer): (&Url, &IssuerMetadata),
+    asker: &Asker,
+    issuer: &IssuerMetadata,
     options: &OAuthOptions,
     (redirect_uri, scopes): (&str, &[String]),
 ) -> Result<ClientIdentity, String> {
@@ -45,12 +46,12 @@ pub(super) async fn identity(
             issuer.issuer
         ));
     };
-    let endpoint = named_by(server, endpoint)?;
-    register(client, &endpoint, issuer, (redirect_uri, scopes)).await
+    let endpoint = asker.named(endpoint)?;
+    register(asker, &endpoint, issuer, (redirect_uri, scopes)).await
 }
 
 async fn register(
-    client: &reqwest::Client,
+    asker: &Asker,
     endpoint: &Url,
     issuer: &IssuerMetadata,
     (redirect_uri, scopes): (&str, &[String]),
@@ -69,18 +70,19 @@ async fn register(
     {
         about.insert("scope".to_owned(), scopes.join(" ").into());
     }
-    let request = client
-        .post(endpoint.clone())
+    let name = &issuer.issuer;
+    let not_taken = |err: String| format!("{name} does not take haft as a client: {err}");
+    let request = asker
+        .post(endpoint)
+        .await
+        .map_err(not_taken)?
         .header("content-type", "application/json")
         .header("accept", "application/json")
         .body(about.to_string());
-    let name = &issuer.issuer;
-    let (status, body) = ask(request)
-        .await
-        .map_err(|err| format!("{name} does not take haft as a client: {err}"))?;
+    let (status, body) = ask(request).await.map_err(not_taken)?;
     if !matches!(status, 200 | 201) {
         let said = cut(&clean(&String::from_utf8_lossy(&body)), REASON_CHARS_MAX);
-        return Err(format!("{name} does not take haft as a client: HTTP {status}: {said}"));
+        return Err(not_taken(format!("HTTP {status}: {said}")));
     }
     let registered: Registered = serde_json::from_slice(&body)
         .map_err(|_| format!("{name} answered a registration with what is none"))?;

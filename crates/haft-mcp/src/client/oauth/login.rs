@@ -11,7 +11,6 @@ use super::encoding::{base64url, fingerprint};
 use super::identity::identity;
 use super::token::{ClientIdentity, Kept, request};
 use super::{Authorization, Challenge};
-use crate::client::web::named_by;
 use haft_contract::{clean, cut};
 
 /// Random bytes that one login needs.
@@ -66,11 +65,11 @@ impl Authorization {
             Some(challenge) => challenge,
             None => self.asked_for().await.unwrap_or_default(),
         };
-        let found = discover(&self.client, &self.server, &challenge).await;
+        let found = discover(&self.asker, &challenge).await;
         let found = found.map_err(LoginError::NotOffered)?;
         let scopes = self.scopes(&challenge, &found.scopes, &found.issuer);
-        let who = (&self.server, &found.issuer);
-        let identity = identity(&self.client, who, &self.options, (redirect_uri, &scopes)).await;
+        let redirected = (redirect_uri, scopes.as_slice());
+        let identity = identity(&self.asker, &found.issuer, &self.options, redirected).await;
         let (verifier, state) = entropy.split_at(LOGIN_ENTROPY_BYTES / 2);
         let mut login = Login {
             url: String::new(),
@@ -90,8 +89,10 @@ impl Authorization {
     /// Returns what the server says to somebody without a token.
     async fn asked_for(&self) -> Option<Challenge> {
         let request = self
-            .client
-            .post(self.server.clone())
+            .asker
+            .post(self.asker.server())
+            .await
+            .ok()?
             .timeout(std::time::Duration::from_millis(crate::client::limits::OAUTH_MS_MAX))
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
@@ -152,7 +153,7 @@ impl Login {
     pub async fn finish(&self, redirected: &str) -> Result<(), LoginError> {
         let code = self.code(redirected)?;
         let authorization = &self.authorization;
-        let endpoint = named_by(&authorization.server, &self.issuer.token_endpoint);
+        let endpoint = authorization.asker.named(&self.issuer.token_endpoint);
         let endpoint = endpoint.map_err(LoginError::NotOffered)?;
         let fields = [
             ("grant_type", "authorization_code"),
@@ -161,7 +162,7 @@ impl Login {
             ("code_verifier", &self.verifier),
             ("resource", &self.resource),
         ];
-        let tokens = request(&authorization.client, &endpoint, &self.identity, &fields).await;
+        let tokens = request(&authorization.asker, &endpoint, &self.identity, &fields).await;
         let tokens = tokens.map_err(LoginError::Refused)?;
         let kept = Kept {
             issuer: self.issuer.issuer.clone(),
@@ -204,7 +205,7 @@ impl Login {
     }
 
     fn address(&self) -> Result<String, String> {
-        let mut url = named_by(&self.authorization.server, &self.issuer.authorization_endpoint)?;
+        let mut url = self.authorization.asker.named(&self.issuer.authorization_endpoint)?;
         {
             let mut query = url.query_pairs_mut();
             query

@@ -4,7 +4,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
@@ -38,8 +38,7 @@ impl RedirectListener {
     pub async fn answer(&self, login: &Login) -> io::Result<String> {
         loop {
             let (mut stream, _) = self.listener.accept().await?;
-            let reading = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), target(&mut stream));
-            let Ok(Ok(target)) = reading.await else { continue };
+            let Some(target) = heard(&mut stream).await else { continue };
             let redirected = format!("http://127.0.0.1:{}{target}", self.port);
             let is_here = target.starts_with(PATH) && login.is_answer(&redirected);
             // Whether the browser still hears it is of no matter.
@@ -52,8 +51,13 @@ impl RedirectListener {
     }
 }
 
-/// Returns what a browser asks for.
-async fn target(stream: &mut TcpStream) -> io::Result<String> {
+/// Returns what a browser asks for; nothing if it does not say so soon.
+async fn heard(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+    let reading = timeout(Duration::from_millis(REDIRECT_READ_MS_MAX), target(stream));
+    reading.await.ok()?.ok()
+}
+
+async fn target(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     let mut head = Vec::new();
     let mut reading = stream.take(REDIRECT_HEAD_BYTES_MAX);
     let mut chunk = [0; 1024];
@@ -83,4 +87,42 @@ async fn say(stream: &mut TcpStream, is_answer: bool) -> io::Result<()> {
     );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// Returns what is heard of a browser whose words have so many bytes.
+    async fn heard_of(bytes: u64) -> Option<String> {
+        let head = "GET /callback?code=x HTTP/1.1\r\nx-filler: ";
+        let end = "\r\n\r\n";
+        let filler = usize::try_from(bytes).unwrap() - head.len() - end.len();
+        heard(&mut format!("{head}{}{end}", "x".repeat(filler)).as_bytes()).await
+    }
+
+    #[tokio::test]
+    async fn a_browser_says_so_much() {
+        let target = heard_of(REDIRECT_HEAD_BYTES_MAX).await;
+        assert_eq!(target.as_deref(), Some("/callback?code=x"));
+        assert_eq!(heard_of(REDIRECT_HEAD_BYTES_MAX + 1).await, None);
+        assert_eq!(heard(&mut b"POST /callback HTTP/1.1\r\n\r\n".as_slice()).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_browser_has_its_time() {
+        for (after_ms, is_heard) in
+            [(REDIRECT_READ_MS_MAX - 1, true), (REDIRECT_READ_MS_MAX + 1, false)]
+        {
+            let (mut browser, mut here) = tokio::io::duplex(1024);
+            let saying = async {
+                sleep(Duration::from_millis(after_ms)).await;
+                browser.write_all(b"GET /callback HTTP/1.1\r\n\r\n").await
+            };
+            let (said, heard) = tokio::join!(saying, heard(&mut here));
+            assert_eq!((said.is_ok(), heard.is_some()), (true, is_heard), "{after_ms}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
+use super::asker::Asker;
 use crate::client::web::ask;
 use haft_contract::{clean, cut};
 
@@ -94,29 +95,28 @@ impl Tokens {
 
 /// Asks for tokens.
 pub(super) async fn request(
-    client: &reqwest::Client,
+    asker: &Asker,
     endpoint: &Url,
     identity: &ClientIdentity,
     fields: &[(&str, &str)],
 ) -> Result<Tokens, String> {
     let host = endpoint.host_str().unwrap_or_default();
-    let answered = ask(prepared(client, endpoint, identity, fields)).await;
-    let (status, body) = answered.map_err(|err| format!("{host} gave no token: {err}"))?;
+    let no_token = |err: String| format!("{host} gave no token: {err}");
+    let asking = asker.post(endpoint).await.map_err(no_token)?;
+    let (status, body) = ask(prepared(asking, identity, fields)).await.map_err(no_token)?;
     match status {
         200 => taken(host, &body),
-        status => Err(format!("{host} gave no token: {}", reason(status, &body))),
+        status => Err(no_token(reason(status, &body))),
     }
 }
 
 fn prepared(
-    client: &reqwest::Client,
-    endpoint: &Url,
+    mut request: reqwest::RequestBuilder,
     identity: &ClientIdentity,
     fields: &[(&str, &str)],
 ) -> reqwest::RequestBuilder {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(fields);
-    let mut request = client.post(endpoint.clone());
     match (identity.method, &identity.secret) {
         (ClientMethod::Basic, Some(secret)) => {
             // The name and the secret are written as in a form before they are put together.

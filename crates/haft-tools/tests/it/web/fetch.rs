@@ -85,9 +85,14 @@ fn keeper(request: &Request, stream: &mut TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// Answers where something leads elsewhere, or is not known at all.
+/// Answers where a query says how, where something leads elsewhere, and where nothing is known at all.
 fn leader(path: &str, query: &str, stream: &mut TcpStream) -> std::io::Result<()> {
     match path {
+        "/fields" => {
+            let further = query.parse::<usize>().unwrap_or_default() - 2;
+            let further = "X: y\r\n".repeat(further);
+            write!(stream, "HTTP/1.1 200 OK\r\n{TEXT}Content-Length: 4\r\n{further}\r\ntext")
+        }
         "/to" => lead(stream, "302 Found", query),
         "/far" => lead(stream, "302 Found", &format!("/{}", "a".repeat(9_000))),
         "/nowhere" => say(stream, "302 Found", "", b""),
@@ -283,17 +288,17 @@ async fn redirects_lead_to_no_host_that_was_not_allowed() {
         all.push_str(&format!("{}\n", zoo.plain(&text)));
     }
     expect![[r#"
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://example.org/page redirects to http://example.org/page, which could not be followed: this call was not about example.org, and nobody is asked while it runs: make a call that is about it, or start haft with `--allow-host example.org` (web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it)
+        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://example.org/page redirects to http://example.org/page, which could not be followed: this call was not about example.org, and nobody is asked while it runs: call with http://example.org/page, or start haft with `--allow-host example.org` (web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it)
         PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://denied.example.com/ redirects to http://denied.example.com/, which could not be followed: web_fetch is denied net.fetch of "denied.example.com": the manifest rule `deny net.fetch "denied.example.com"` decides; what the manifest denies only the manifest can allow
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://10.0.0.1/ redirects to http://10.0.0.1/, which could not be followed: this call was not about 10.0.0.1, and nobody is asked while it runs: make a call that is about it, or start haft with `--allow-host 10.0.0.1` (web_fetch needs approval for net.fetch of "10.0.0.1": no rule matches, and then the answer is ask; the rule `allow web_fetch "10.0.0.1"` would allow it)
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://[::1]/ redirects to http://[::1]/, which could not be followed: this call was not about ::1, and nobody is asked while it runs: make a call that is about it, or start haft with `--allow-host ::1` (web_fetch needs approval for net.fetch of "::1": no rule matches, and then the answer is ask; the rule `allow web_fetch "::1"` would allow it)
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://169.254.169.254/latest/meta-data/ redirects to http://169.254.169.254/latest/meta-data/, which could not be followed: this call was not about 169.254.169.254, and nobody is asked while it runs: make a call that is about it, or start haft with `--allow-host 169.254.169.254` (web_fetch needs approval for net.fetch of "169.254.169.254": no rule matches, and then the answer is ask; the rule `allow web_fetch "169.254.169.254"` would allow it)
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://2852039166/ redirects to http://169.254.169.254/, which could not be followed: this call was not about 169.254.169.254, and nobody is asked while it runs: make a call that is about it, or start haft with `--allow-host 169.254.169.254` (web_fetch needs approval for net.fetch of "169.254.169.254": no rule matches, and then the answer is ask; the rule `allow web_fetch "169.254.169.254"` would allow it)
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://10.0.0.1/ redirects to http://10.0.0.1/, which could not be followed: 10.0.0.1 is one of this machine or its networks, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://[::1]/ redirects to http://[::1]/, which could not be followed: ::1 is one of this machine or its networks, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://169.254.169.254/latest/meta-data/ redirects to http://169.254.169.254/latest/meta-data/, which could not be followed: 169.254.169.254 is one of this machine or its networks, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://2852039166/ redirects to http://169.254.169.254/, which could not be followed: 169.254.169.254 is one of this machine or its networks, and no page may lead there; go on without it
         INVALID_INPUT: http://127.0.0.1:[port]/to?http://[::ffff:7f00:1]/ redirects to http://[::ffff:7f00:1]/, which could not be followed: its host cannot be asked: the host is an IPv4 address written as IPv6; write 127.0.0.1
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://localhost/ redirects to http://localhost/, which could not be followed: this call was not about localhost, and nobody is asked while it runs: make a call that is about it, or start haft with `--allow-host localhost` (web_fetch needs approval for net.fetch of "localhost": no rule matches, and then the answer is ask; the rule `allow web_fetch "localhost"` would allow it)
-        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://inside.example.com/ redirects to http://inside.example.com/, which could not be followed: host inside.example.com is granted by name, and its address is private; addresses that are not public have to be granted as such
-        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://cloud.example.com./ redirects to http://cloud.example.com./, which could not be followed: host cloud.example.com is granted by name, and its address is link-local; addresses that are not public have to be granted as such
-        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://ME.example.com/ redirects to http://me.example.com/, which could not be followed: host me.example.com is granted by name, and its address is loopback; addresses that are not public have to be granted as such
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://localhost/ redirects to http://localhost/, which could not be followed: localhost is one of this machine or its networks, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://inside.example.com/ redirects to http://inside.example.com/, which could not be followed: host inside.example.com has an address that is private, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://cloud.example.com./ redirects to http://cloud.example.com./, which could not be followed: host cloud.example.com has an address that is link-local, and no page may lead there; go on without it
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://ME.example.com/ redirects to http://me.example.com/, which could not be followed: host me.example.com has an address that is loopback, and no page may lead there; go on without it
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://me.example.com:8080/ redirects to http://me.example.com:8080/, which could not be followed: port 8080 of host me.example.com is not granted to this call: a host granted by name is reachable at 80 and 443; use one of these
         UNAVAILABLE: http://127.0.0.1:[port]/to?http://unknown.example.com/ redirects to http://unknown.example.com/, which could not be followed: host unknown.example.com has no address: no such name; check the name
     "#]]
@@ -488,4 +493,22 @@ async fn a_call_ends_when_its_time_is_up_or_its_caller_gives_up() {
         let text = shown(&envelope.unwrap());
         assert!(text.starts_with("PROCESS_ABORTED: "), "{text}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_has_no_more_header_fields_than_it_may() {
+    const NET_HEADERS_MAX: usize = 200;
+    let fields = |count: usize| format!("/fields?{count}");
+    check(
+        &[&fields(NET_HEADERS_MAX), &fields(NET_HEADERS_MAX + 1)],
+        expect![[r#"
+            == /fields?200
+            url: http://127.0.0.1:[port]/fields?200
+
+            text
+            == /fields?201
+            UNAVAILABLE: http://127.0.0.1:[port]/fields?201: 127.0.0.1 port [port] gave no answer: message head is too large
+        "#]],
+    )
+    .await;
 }

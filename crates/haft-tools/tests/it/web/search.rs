@@ -236,3 +236,22 @@ async fn a_provider_that_says_nothing_is_waited_for_so_long() {
     let text = shown(&search(&Stage::with(setting), "s1", json!({"query": "q"})).await);
     expect!["TOOL_TIMEOUT: the search provider searxng (127.0.0.1) failed: the call was stopped while it waited for the network; it has 200 ms"].assert_eq(&zoo.plain(&text));
 }
+
+#[tokio::test]
+async fn an_answer_of_a_provider_has_a_bound() {
+    const ANSWER_BYTES_MAX: usize = 5_000_000;
+    let zoo = Zoo::open(Box::new(|request: &Request, stream: &mut TcpStream| {
+        let (start, end) = (r#"{"results":[],"more":""#, r#""}"#);
+        let over = usize::from(request.target.contains("beyond"));
+        let filling = ANSWER_BYTES_MAX + over - start.len() - end.len();
+        say(stream, "200 OK", JSON, format!("{start}{}{end}", "x".repeat(filling)).as_bytes())
+    }));
+    let stage = stage(vec![provider(&zoo, SearchWire::Searxng, "/")]);
+    let within = search(&stage, "s1", json!({"query": "within"})).await;
+    assert_eq!(within.code(), None, "{}", shown(&within));
+    let beyond = search(&stage, "s1", json!({"query": "beyond"})).await;
+    assert_eq!(
+        shown(&beyond),
+        "UNAVAILABLE: the search provider searxng (127.0.0.1) failed: its answer is more than 5000000 bytes"
+    );
+}

@@ -23,6 +23,7 @@ fn judge(accesses: &[Canonical]) -> Verdict {
         session: "s",
         root,
         has_hosts: false,
+        led_to: None,
     })
 }
 
@@ -142,6 +143,7 @@ fn a_fork_bomb_is_denied_however_its_line_was_taken_apart() {
             session: "s",
             root: Path::new(ROOT),
             has_hosts: false,
+            led_to: None,
         };
         verdict(&call)
     };
@@ -166,6 +168,7 @@ fn what_granted_hosts_make_foreseen_is_not_asked() {
             session: "s",
             root: Path::new(ROOT),
             has_hosts,
+            led_to: None,
         };
         verdict(&call)
     };

@@ -2,7 +2,7 @@
 //! no `once` effect is silently repeated, nothing that was acknowledged is lost, what nobody can know is said to be in
 //! doubt, and in the end the trace is that of a run which nobody disturbed.
 //!
-//! `crash --kills N [--seed S] [--seconds S]` makes *worlds*, one after the other, until it has killed so often. In each, *workers*
+//! `crash_plans --kills N [--seed S] [--seconds S]` makes *worlds*, one after the other, until it has killed so often. In each, *workers*
 //! drive the same plan, one after the other, until one comes to its end. What a kill hits depends on time. A world in
 //! which something is wrong is left where it is.
 

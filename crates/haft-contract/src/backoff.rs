@@ -1,33 +1,33 @@
-//! How long a server that failed is left alone. No call waits for it: one that comes too early fails at once.
+//! How long a program of other people that failed is left alone, whoever starts it. Nobody waits for the end of that: what
+//! comes too early fails at once. The clock is read by whoever asks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
-
-use crate::limits::BACKOFF_SECONDS;
+use crate::limits::LEFT_ALONE_SECONDS;
 
 /// The failures in a row, and until when nobody tries again.
 #[derive(Clone, Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     failures: usize,
     until: Instant,
 }
 
 impl Backoff {
-    /// Returns the time to leave a server alone after one more failure.
-    pub(crate) fn after(failures_before: usize, now: Instant) -> Self {
-        let [.., longest] = BACKOFF_SECONDS;
-        let seconds = BACKOFF_SECONDS.get(failures_before).copied().unwrap_or(longest);
-        Self { failures: failures_before + 1, until: now + Duration::from_secs(seconds) }
+    /// Returns the time to leave something alone after one more failure.
+    pub fn after(failures_before: usize, now: Instant) -> Self {
+        let [.., longest] = LEFT_ALONE_SECONDS;
+        let seconds = LEFT_ALONE_SECONDS.get(failures_before).copied().unwrap_or(longest);
+        let failures = failures_before.saturating_add(1);
+        Self { failures, until: now + Duration::from_secs(seconds) }
     }
 
     /// Returns how often it failed in a row.
-    pub(crate) fn failures(&self) -> usize {
+    pub fn failures(&self) -> usize {
         self.failures
     }
 
     /// Returns the time that is left, in whole seconds and more than none; nothing if it is over.
-    pub(crate) fn seconds_left(&self, now: Instant) -> Option<u64> {
+    pub fn seconds_left(&self, now: Instant) -> Option<u64> {
         let left = self.until.checked_duration_since(now).filter(|left| !left.is_zero())?;
         Some(left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX))
     }
@@ -51,5 +51,6 @@ mod tests {
         let backoff = Backoff::after(0, now);
         assert_eq!(backoff.seconds_left(now + Duration::from_millis(1)), Some(1));
         assert_eq!(backoff.seconds_left(now + Duration::from_secs(1)), None);
+        assert_eq!(Backoff::after(usize::MAX, now).seconds_left(now), Some(60));
     }
 }

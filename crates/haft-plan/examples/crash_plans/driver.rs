@@ -33,7 +33,7 @@ struct Life {
     is_killed: bool,
 }
 
-/// Runs `crash --kills N [--seed S] [--seconds S]`. Of options that are given twice the last one holds.
+/// Runs `crash_plans --kills N [--seed S] [--seconds S]`. Of options that are given twice the last one holds.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let number = |name: &str| -> Result<Option<u64>, Failure> {
         let place = args.iter().rposition(|arg| arg == name);

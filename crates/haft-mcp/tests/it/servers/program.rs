@@ -1,0 +1,196 @@
+//! A server in memory that does what a test says and counts what it is asked. Its time is that of tokio's timers.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft_contract::{
+    BoxFuture, Confined, Ending, Enforced, Excerpt, Received, RequirementSet, Resident,
+    ResidentRequest, Residents, ToolError,
+};
+use haft_mcp::{Connect, Forms, ListingCache, McpServers, ServerSpec};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+/// Messages of a server, and how many milliseconds after the request each comes.
+pub(crate) type Said = Vec<(u64, Value)>;
+/// What a server says to a message; nothing if it is what an ordinary one says.
+pub(crate) type Says = dyn Fn(&Value) -> Option<Said> + Send + Sync;
+
+/// What a server does.
+pub(crate) struct Script {
+    pub(crate) says: Box<Says>,
+    /// How long it takes to read a message, in milliseconds.
+    pub(crate) reads_ms: u64,
+    /// How long it takes to end, in milliseconds.
+    pub(crate) ends_ms: u64,
+}
+
+/// Starts the server, and keeps what it was asked and when.
+#[derive(Clone)]
+pub(crate) struct Programs {
+    script: Arc<Script>,
+    asked: Arc<watch::Sender<Vec<(Instant, String)>>>,
+    says: Arc<Mutex<Option<mpsc::UnboundedSender<Value>>>>,
+}
+
+impl Programs {
+    pub(crate) fn new(script: Script) -> Self {
+        let (asked, _) = watch::channel(Vec::new());
+        Self { script: Arc::new(script), asked: Arc::new(asked), says: Arc::default() }
+    }
+
+    /// Returns the servers of a configuration with this one, which is called `odd`.
+    pub(crate) fn servers(&self, forms: Option<Arc<dyn Forms>>) -> McpServers {
+        let request = Box::new(ResidentRequest::new("odd"));
+        let spec = ServerSpec {
+            name: "odd".to_owned(),
+            connect: Connect::Local { residents: Arc::new(self.clone()), request },
+            requires: RequirementSet::default(),
+            directories: Vec::new(),
+            changes: Vec::new(),
+            trusts_annotations: false,
+            forms,
+            advice: None,
+            timeout_ms: None,
+            cache_key: "odd".to_owned(),
+        };
+        let cache: Arc<dyn ListingCache> = Arc::new(KeepsNothing);
+        McpServers::new([spec], &cache)
+    }
+
+    /// Has the server say something that nobody asked for.
+    pub(crate) fn say(&self, message: Value) {
+        self.says.lock().unwrap().as_ref().unwrap().send(message).unwrap();
+    }
+
+    /// Waits until the server was asked so often, and returns when that was each time.
+    pub(crate) async fn asked(&self, method: &str, times: usize) -> Vec<Instant> {
+        let of = |asked: &Vec<(Instant, String)>| -> Vec<Instant> {
+            let named = asked.iter().filter(|(_, name)| name == method);
+            named.map(|(when, _)| *when).collect()
+        };
+        let mut watching = self.asked.subscribe();
+        let asked = watching.wait_for(|asked| of(asked).len() >= times).await.unwrap();
+        of(&asked)
+    }
+}
+
+impl Residents for Programs {
+    fn start(&self, _: ResidentRequest) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
+        let (says, said) = mpsc::unbounded_channel();
+        *self.says.lock().unwrap() = Some(says.clone());
+        let killed = CancellationToken::new();
+        let program = Program { programs: self.clone(), says, said, killed };
+        Box::pin(async move { Ok(Box::new(program) as Box<dyn Resident>) })
+    }
+}
+
+struct Program {
+    programs: Programs,
+    says: mpsc::UnboundedSender<Value>,
+    said: mpsc::UnboundedReceiver<Value>,
+    killed: CancellationToken,
+}
+
+impl Resident for Program {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, std::io::Result<()>> {
+        let message: Value = serde_json::from_slice(message).unwrap();
+        let script = Arc::clone(&self.programs.script);
+        Box::pin(async move {
+            sleep(Duration::from_millis(script.reads_ms)).await;
+            let method = message["method"].as_str().unwrap_or_default().to_owned();
+            self.programs.asked.send_modify(|asked| asked.push((Instant::now(), method)));
+            let said =
+                (script.says)(&message).or_else(|| ordinary(&message).map(|it| vec![(0, it)]));
+            for (after_ms, said) in said.unwrap_or_default() {
+                let says = self.says.clone();
+                tokio::spawn(async move {
+                    sleep(Duration::from_millis(after_ms)).await;
+                    // The program may have ended.
+                    let _ = says.send(said);
+                });
+            }
+            Ok(())
+        })
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut Vec<u8>,
+        _: usize,
+    ) -> BoxFuture<'a, std::io::Result<Received>> {
+        Box::pin(async move {
+            let said = self.said.recv().await.unwrap();
+            into.extend(said.to_string().bytes());
+            Ok(Received::Line)
+        })
+    }
+
+    fn receive_exact<'a>(
+        &'a mut self,
+        _: &'a mut Vec<u8>,
+        _: usize,
+    ) -> BoxFuture<'a, std::io::Result<()>> {
+        unreachable!("a server is heard line by line")
+    }
+
+    fn take_output(&mut self) -> BoxFuture<'_, Excerpt> {
+        Box::pin(async { Excerpt::default() })
+    }
+
+    fn kill(&mut self) {
+        self.killed.cancel();
+    }
+
+    fn ended(&mut self) -> BoxFuture<'_, Result<Ending, ToolError>> {
+        Box::pin(async {
+            self.killed.cancelled().await;
+            sleep(Duration::from_millis(self.programs.script.ends_ms)).await;
+            Ok(Ending::Aborted)
+        })
+    }
+
+    fn exceeded(&self) -> Option<String> {
+        None
+    }
+
+    fn take_confined(&mut self) -> Confined {
+        Confined::new(Enforced::NOTHING)
+    }
+}
+
+/// Returns the answer to a request.
+pub(crate) fn answer(request: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
+}
+
+/// Returns the answer of a server of the era with a handshake; nothing for what is no request.
+pub(crate) fn ordinary(request: &Value) -> Option<Value> {
+    let result = match request["method"].as_str()? {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": {"name": "odd", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "done"}]}),
+        _ if request.get("id").is_none() => return None,
+        _ => {
+            let error = json!({"code": -32601, "message": "Method not found"});
+            return Some(json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
+        }
+    };
+    Some(answer(request, result))
+}
+
+pub(crate) struct KeepsNothing;
+
+impl ListingCache for KeepsNothing {
+    fn get(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn put(&self, _: &str, _: &str) {}
+}

@@ -1,0 +1,263 @@
+//! How much there is to check in one input, counted before it is checked. A schema whose part refers twice to itself for the
+//! same place takes twice as long with each level of the input, and nothing ends a check that is under way. Each pair of a
+//! part of the schema and a part of the input is looked at once here, so that counting takes no longer than it finds. Nothing
+//! is said about whether the input is valid: where a keyword may pass a part over, it is counted as if it did not.
+
+use std::collections::HashMap;
+use std::ptr;
+
+use serde_json::{Map, Value};
+
+/// Parts of a schema that are gone through to check one input.
+pub(crate) const INPUT_STEPS_MAX: u64 = 1_000_000;
+/// Parts within parts of a schema, with those that are referred to, as deep as one input leads.
+pub(crate) const INPUT_DEPTH_MAX: usize = 1_000;
+
+/// Keywords whose schemas are about what the schema around them is about.
+const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "else", "if", "not", "oneOf", "then"];
+/// Keywords for which what is in place is gone through once more.
+const ONCE_MORE: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
+/// Keywords that refer to a part by a name of its own.
+const BY_NAME: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
+
+/// What stands for the name of a property, which has no parts.
+static NAME: Value = Value::Null;
+
+/// What is known of a schema without an input.
+#[derive(Debug)]
+pub(super) struct Effort {
+    parts: u64,
+    refers: bool,
+}
+
+impl Effort {
+    /// Returns what there is to know about a schema.
+    pub(super) fn of(schema: &Value) -> Self {
+        Self { parts: parts(schema), refers: refers(schema) }
+    }
+
+    /// Returns whether it is too much to check an input.
+    pub(super) fn is_too_much(&self, schema: &Value, input: &Value) -> bool {
+        // Without references each part is about each part of an input once, at most.
+        if !self.refers && self.parts.saturating_mul(parts(input)) <= INPUT_STEPS_MAX {
+            return false;
+        }
+        let mut names = Vec::new();
+        named(schema, &mut names);
+        let mut counter = Counter { schema, names, known: HashMap::new(), depth: 0 };
+        counter.steps(schema, input) > INPUT_STEPS_MAX
+    }
+}
+
+fn parts(value: &Value) -> u64 {
+    let within: u64 = match value {
+        Value::Array(items) => items.iter().map(parts).sum(),
+        Value::Object(fields) => fields.values().map(parts).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    };
+    within + 1
+}
+
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::Array(items) => items.iter().any(refers),
+        Value::Object(keywords) => {
+            let is_reference = |name: &String| name == "$ref" || BY_NAME.contains(&name.as_str());
+            keywords.keys().any(is_reference) || keywords.values().any(refers)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Collects the parts of a schema that have names of their own.
+fn named<'s>(schema: &'s Value, names: &mut Vec<&'s Value>) {
+    match schema {
+        Value::Array(items) => items.iter().for_each(|item| named(item, names)),
+        Value::Object(keywords) => {
+            let naming = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
+            if naming.iter().any(|name| keywords.contains_key(*name)) {
+                names.push(schema);
+            }
+            keywords.values().for_each(|value| named(value, names));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+struct Counter<'s> {
+    schema: &'s Value,
+    /// The parts that have names of their own.
+    names: Vec<&'s Value>,
+    /// The steps of each pair of a part of the schema and a part of the input; nothing while they are being counted.
+    known: HashMap<(*const Value, *const Value), Option<u64>>,
+    /// How many parts are being counted.
+    depth: usize,
+}
+
+impl<'s> Counter<'s> {
+    /// Returns how many steps it takes to check a part of the input against a part of the schema.
+    fn steps(&mut self, part: &'s Value, value: &Value) -> u64 {
+        let Value::Object(keywords) = part else { return 1 };
+        let pair = (ptr::from_ref(part), ptr::from_ref(value));
+        match self.known.get(&pair) {
+            Some(Some(steps)) => return *steps,
+            // What leads back to itself without going into the input may do so on many ways.
+            Some(None) => return u64::MAX,
+            None => {}
+        }
+        let is_much = u64::try_from(self.known.len()).is_ok_and(|pairs| pairs >= INPUT_STEPS_MAX);
+        if is_much || self.depth == INPUT_DEPTH_MAX {
+            return u64::MAX;
+        }
+        self.known.insert(pair, None);
+        self.depth += 1;
+        let times = if ONCE_MORE.iter().any(|name| keywords.contains_key(*name)) { 2 } else { 1 };
+        let mut steps = self.in_place(keywords, value).saturating_mul(times).saturating_add(1);
+        match value {
+            Value::Object(fields) => {
+                steps = steps.saturating_add(self.in_fields(keywords, fields));
+            }
+            Value::Array(items) => steps = steps.saturating_add(self.in_items(keywords, items)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        self.depth -= 1;
+        self.known.insert(pair, Some(steps));
+        steps
+    }
+
+    /// Counts what is about the value itself.
+    fn in_place(&mut self, keywords: &'s Map<String, Value>, value: &Value) -> u64 {
+        let mut steps = 0_u64;
+        for (keyword, schema) in keywords {
+            let more = match (keyword.as_str(), schema) {
+                ("$ref", Value::String(target)) => self.referred(target, value),
+                (keyword, Value::String(target)) if BY_NAME.contains(&keyword) => {
+                    self.by_name(target, value)
+                }
+                ("dependencies" | "dependentSchemas", Value::Object(schemas)) => {
+                    self.all(schemas.values(), value)
+                }
+                (keyword, Value::Array(schemas)) if IN_PLACE.contains(&keyword) => {
+                    self.all(schemas.iter(), value)
+                }
+                (keyword, schema) if IN_PLACE.contains(&keyword) => self.steps(schema, value),
+                // The others are no schemas, or are about what is within.
+                (_, Value::Array(items)) => u64::try_from(items.len()).unwrap_or(u64::MAX),
+                (_, _) => 1,
+            };
+            steps = steps.saturating_add(more);
+        }
+        steps
+    }
+
+    /// Counts what is about the fields of an object.
+    fn in_fields(&mut self, keywords: &'s Map<String, Value>, fields: &Map<String, Value>) -> u64 {
+        let properties = keywords.get("properties").and_then(Value::as_object);
+        let mut steps = 0_u64;
+        for (name, field) in fields {
+            let property = properties.and_then(|properties| properties.get(name));
+            // What has a property of its own is none of the others.
+            let others = ["additionalProperties", "unevaluatedProperties"].iter();
+            let others =
+                others.filter(|_| property.is_none()).filter_map(|name| keywords.get(*name));
+            let patterns = keywords.get("patternProperties").and_then(Value::as_object);
+            let patterns = patterns.into_iter().flat_map(Map::values);
+            let all = property.into_iter().chain(others).chain(patterns);
+            steps = steps.saturating_add(self.all(all, field)).saturating_add(1);
+            if let Some(schema) = keywords.get("propertyNames") {
+                steps = steps.saturating_add(self.steps(schema, &NAME));
+            }
+        }
+        steps
+    }
+
+    /// Counts what is about the items of an array.
+    fn in_items(&mut self, keywords: &'s Map<String, Value>, items: &[Value]) -> u64 {
+        let mut steps = 0_u64;
+        for (at, item) in items.iter().enumerate() {
+            for keyword in
+                ["additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"]
+            {
+                let more = match keywords.get(keyword) {
+                    Some(Value::Array(schemas)) => self.all(schemas.get(at).into_iter(), item),
+                    Some(schema) => self.steps(schema, item),
+                    None => 0,
+                };
+                steps = steps.saturating_add(more);
+            }
+        }
+        steps
+    }
+
+    fn all(&mut self, schemas: impl Iterator<Item = &'s Value>, value: &Value) -> u64 {
+        schemas.fold(0, |steps, schema| steps.saturating_add(self.steps(schema, value)))
+    }
+
+    fn referred(&mut self, target: &str, value: &Value) -> u64 {
+        match target.strip_prefix('#') {
+            Some(path) if path.is_empty() || path.starts_with('/') => {
+                // What leads nowhere is no valid schema, which is found out elsewhere.
+                let part = part_at(self.schema, path);
+                part.map_or(1, |part| self.steps(part, value))
+            }
+            Some(_) | None => self.by_name(target, value),
+        }
+    }
+
+    /// Counts a part that is referred to by a name, whichever of those takes longest that the name may mean.
+    fn by_name(&mut self, target: &str, value: &Value) -> u64 {
+        let (document, fragment) = target.split_once('#').unwrap_or((target, ""));
+        let mut meant: Vec<&'s Value> = match document.is_empty() {
+            true => self.names.iter().copied().chain([self.schema]).collect(),
+            false => self.names.iter().copied().filter(|part| is_called(part, document)).collect(),
+        };
+        if fragment.starts_with('/') {
+            meant = meant.into_iter().filter_map(|part| part_at(part, fragment)).collect();
+        } else if !fragment.is_empty() {
+            meant = self.names.iter().copied().filter(|part| has_anchor(part, fragment)).collect();
+        }
+        meant.into_iter().map(|part| self.steps(part, value)).max().unwrap_or(1)
+    }
+}
+
+/// Returns whether a part is a document of this name, however much of its address is said.
+fn is_called(part: &Value, document: &str) -> bool {
+    let ids = ["$id", "id"].iter().filter_map(|name| part.get(*name)?.as_str());
+    let last = |address: &str| address.trim_end_matches('#').rsplit('/').next().map(str::to_owned);
+    ids.into_iter().any(|id| last(id) == last(document))
+}
+
+fn has_anchor(part: &Value, name: &str) -> bool {
+    let anchors = ["$anchor", "$dynamicAnchor"].iter().filter_map(|key| part.get(*key)?.as_str());
+    let ids = ["$id", "id"].iter().filter_map(|key| part.get(*key)?.as_str()?.split_once('#'));
+    anchors.chain(ids.map(|(_, anchor)| anchor)).any(|anchor| anchor == name)
+}
+
+/// Returns the part of a schema that a reference by a path leads to; the path is what follows the `#`.
+pub fn part_at<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
+    schema.pointer(&decoded(path))
+}
+
+/// Returns a path without the escapes of addresses.
+fn decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| *byte == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Where a URL leads that somebody else named, for those who connect by themselves: its host is resolved once and judged as the
+//! hosts of calls are, and what was judged is what is to be connected to. Nothing is connected to here.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use haft_sandbox::proxy::{Admission, Admitted, Denial, admitted_addresses};
+
+use super::target::Target;
+use super::{NET_DIAL_MS, Networking};
+
+/// Why a host has no address that may be connected to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// It has addresses, and none of them is public.
+    #[error("{host} is at an address that is not public ({range})")]
+    NotPublic {
+        /// The host.
+        host: String,
+        /// What the address is reserved for.
+        range: &'static str,
+    },
+    /// It has none, or is none.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+impl Networking {
+    /// Returns the public addresses of a URL's host, and never none.
+    pub async fn public_addresses(&self, url: &str) -> Result<Vec<SocketAddr>, AddressError> {
+        let target = Target::parse(url).map_err(|err| AddressError::Unknown(err.message))?;
+        let Target { host, port, .. } = &target;
+        let finding = admitted_addresses(host, *port, &ByName, &*self.resolver);
+        let found = tokio::time::timeout(Duration::from_millis(NET_DIAL_MS), finding).await;
+        let found = found.unwrap_or_else(|_| {
+            Err(Denial::TooSlow { host: host.clone(), port: *port, dial_ms: NET_DIAL_MS })
+        });
+        let addresses = found.map_err(|denial| match denial {
+            Denial::Reserved { host, range } => {
+                AddressError::NotPublic { host: host.to_string(), range }
+            }
+            denial => AddressError::Unknown(denial.to_string()),
+        })?;
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, *port)).collect())
+    }
+}
+
+/// Grants whatever host is named, at public addresses.
+struct ByName;
+
+impl Admission for ByName {
+    fn admits(&self, _: &str, _: u16) -> Admitted {
+        Admitted::ByName
+    }
+}

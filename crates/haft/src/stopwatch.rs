@@ -1,0 +1,130 @@
+//! The time that a call's tool has. It stands while a person is asked: how long somebody thinks says nothing about the tool.
+//! What is done when the time is over is not decided here, and neither is how long a person may take.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The time that is left of one call.
+pub(crate) struct Stopwatch {
+    // Written by each question when it is put and when it is over; read by whoever waits for the end of the time.
+    hand: watch::Sender<Hand>,
+}
+
+#[derive(Clone, Copy)]
+struct Hand {
+    /// When the time is over, unless the hand stands meanwhile.
+    deadline: Instant,
+    stands: Option<Stands>,
+}
+
+/// The questions that are out, and since when the first of them is.
+#[derive(Clone, Copy)]
+struct Stands {
+    since: Instant,
+    questions: u32,
+}
+
+/// A question that is out. The time goes on when the last one is dropped.
+pub(crate) struct Pause<'a> {
+    stopwatch: &'a Stopwatch,
+}
+
+impl Stopwatch {
+    /// Returns a stopwatch that runs from now on.
+    pub(crate) fn new(time: Duration) -> Self {
+        let hand = Hand { deadline: Instant::now() + time, stands: None };
+        Self { hand: watch::Sender::new(hand) }
+    }
+
+    /// Stops the hand until what is returned is dropped.
+    pub(crate) fn pause(&self) -> Pause<'_> {
+        self.hand.send_modify(|hand| {
+            let first = Stands { since: Instant::now(), questions: 0 };
+            hand.stands.get_or_insert(first).questions += 1;
+        });
+        Pause { stopwatch: self }
+    }
+
+    /// Returns whether the time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        let hand = *self.hand.borrow();
+        hand.stands.is_none() && Instant::now() >= hand.deadline
+    }
+
+    /// Waits until the time is over.
+    pub(crate) async fn over(&self) {
+        let mut moved = self.hand.subscribe();
+        loop {
+            let Hand { deadline, stands } = *moved.borrow_and_update();
+            let over = async {
+                match stands {
+                    None => tokio::time::sleep_until(deadline).await,
+                    Some(_) => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                // Whoever can change the hand is borrowed, so there is always somebody left to do so.
+                _ = moved.changed() => {}
+                () = over => return,
+            }
+        }
+    }
+}
+
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        self.stopwatch.hand.send_modify(|hand| {
+            let Some(stands) = &mut hand.stands else { return };
+            stands.questions -= 1;
+            if stands.questions == 0 {
+                hand.deadline += stands.since.elapsed();
+                hand.stands = None;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn pass(ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_stands_while_any_question_is_out() {
+        let begun = Instant::now();
+        let stopwatch = Stopwatch::new(Duration::from_millis(100));
+        pass(60).await;
+        let first = stopwatch.pause();
+        pass(1_000).await;
+        let second = stopwatch.pause();
+        drop(first);
+        pass(1_000).await;
+        assert!(!stopwatch.is_over());
+        drop(second);
+        pass(39).await;
+        assert!(!stopwatch.is_over());
+        stopwatch.over().await;
+        assert_eq!(begun.elapsed(), Duration::from_millis(2_100));
+        assert!(stopwatch.is_over());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_the_end_hears_of_questions_that_come_meanwhile() {
+        let begun = Instant::now();
+        let stopwatch = Stopwatch::new(Duration::from_millis(100));
+        let asking = async {
+            pass(99).await;
+            let asked = stopwatch.pause();
+            pass(500).await;
+            drop(asked);
+        };
+        tokio::join!(stopwatch.over(), asking);
+        assert_eq!(begun.elapsed(), Duration::from_millis(600));
+    }
+}
