@@ -73,6 +73,7 @@ const PINS: &[Pin] = &[
     Pin { registry: Registry::Npm, package: "ai", version: "6.0.326" },
     Pin { registry: Registry::Npm, package: "@ai-sdk/mcp", version: "1.0.101" },
     Pin { registry: Registry::Npm, package: "pyright", version: "1.1.414" },
+    Pin { registry: Registry::Npm, package: "typescript", version: "7.0.2" },
     Pin { registry: Registry::Npm, package: NODE, version: "22.23.3" },
 ];
 

@@ -1,6 +1,6 @@
 //! Commands that a manifest declares as tools.
 
-use expect_test::expect;
+use expect_test::{expect, expect_file};
 use serde_json::json;
 
 use crate::world::World;
@@ -212,12 +212,8 @@ fn a_command_that_nobody_trusted_is_no_tool() {
     "#]]);
 }
 
-#[test]
-fn everything_wrong_with_declared_commands_is_said_with_its_line() {
-    let world = World::new();
-    world.write(
-        "work/haft.toml",
-        r#"[[commands]]
+/// Commands in which many things are wrong.
+const DECLARED_WRONG: &str = r#"[[commands]]
 id = "read"
 description = ""
 argv = ["sh", "-c", "{code}"]
@@ -240,56 +236,22 @@ id = "third"
 description = "Third"
 argv = ["echo", "{x}"]
 parameters.properties.x = { type = "string", pattern = "[" }
-"#,
-    );
-    world.check(&["tools", "list"], &expect![[r#"
-        --- stderr
-        error: manifest /world/work/haft.toml has 9 problems
 
-        /world/work/haft.toml:2:6: id: read is a tool that every agent knows: give this one another id
-          |
-        2 | id = "read"
-          |      ^^^^^^
+[[commands]]
+descripton = "Fourth"
+argv = "echo"
+timeout_ms = "long"
+cwd = ""
+effect = "sometimes"
+parameters.properties.y = { type = "string" }
+requires = { net = { host = ["example.org"] } }
+"#;
 
-        /world/work/haft.toml:3:15: description: expected what the tool is for, found nothing
-          |
-        3 | description = ""
-          |               ^^
-
-        /world/work/haft.toml:4:21: argv: a value here would be run as code: write the code itself, and hand the value on as a further argument, as in ["sh", "-c", "wc -l < \"$1\"", "sh", "{path}"]
-          |
-        4 | argv = ["sh", "-c", "{code}"]
-          |                     ^^^^^^^^
-
-        /world/work/haft.toml:5:14: timeout_ms: expected 1 to 3600000 milliseconds, found 0
-          |
-        5 | timeout_ms = 0
-          |              ^
-
-        /world/work/haft.toml:6:1: parameters: code cannot be a word: expected boolean, integer, number, string or an array of them, found object
-          |
-        6 | parameters.properties.code = { type = "object" }
-          | ^^^^^^^^^^
-
-        /world/work/haft.toml:11:8: expected a word, or a list of words that belong together
-           |
-        11 | argv = ["echo", 1]
-           |        ^^^^^^^^^^^
-
-        /world/work/haft.toml:16:17: argv: {missing} is no parameter: describe it in parameters.properties
-           |
-        16 | argv = ["echo", "{missing}", ["-n"]]
-           |                 ^^^^^^^^^^^
-
-        /world/work/haft.toml:17:15: allow_dash: no parameter is called "nobody"
-           |
-        17 | allow_dash = ["nobody"]
-           |               ^^^^^^^^
-
-        /world/work/haft.toml:23:1: parameters: expected a JSON Schema: "[" is not a "regex"
-           |
-        23 | parameters.properties.x = { type = "string", pattern = "[" }
-           | ^^^^^^^^^^
-        --- status 2
-    "#]]);
+#[test]
+fn everything_wrong_with_declared_commands_is_said_with_its_line() {
+    let world = World::new();
+    world.write("work/haft.toml", DECLARED_WRONG);
+    let output = world.haft(&["tools", "list"]).output().unwrap();
+    let said = world.shown(&output);
+    expect_file!["../fixtures/expected/declared_commands.txt"].assert_eq(&said);
 }

@@ -8,7 +8,7 @@
 mod asking;
 pub(crate) mod driver;
 mod durable;
-mod searching;
+pub(crate) mod searching;
 
 use std::time::Instant;
 

@@ -441,3 +441,29 @@ fn tail_ends_when_nobody_reads() {
     drop(stdout);
     assert_eq!(tail.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_run_is_gone_on_with_in_its_workspace_and_looked_at_from_anywhere() {
+    let world = World::with_files();
+    world.run(&["call", "--run", "r1", "glob", r#"{"pattern":"*.txt"}"#]);
+    let elsewhere = ["call", "--root", "src", "--run", "r1", "glob", r#"{"pattern":"*.txt"}"#];
+    world.check(&elsewhere, &expect![[r#"
+        --- stderr
+        error: run r1 was begun in /world/work, and this is /world/work/src, where its paths mean other files: nothing was executed or recalled; make this call there, or in another run
+
+        hint: cd /world/work
+        --- status 2
+    "#]]);
+    let mut in_json = elsewhere.to_vec();
+    in_json.push("--json");
+    world.check(&in_json, &expect![[r#"
+        {"type":"failure","status":"usage","message":"run r1 was begun in /world/work, and this is /world/work/src, where its paths mean other files: nothing was executed or recalled; make this call there, or in another run","hint":"cd /world/work"}
+        --- stderr
+        error: run r1 was begun in /world/work, and this is /world/work/src, where its paths mean other files: nothing was executed or recalled; make this call there, or in another run
+
+        hint: cd /world/work
+        --- status 2
+    "#]]);
+    let shown = world.json(&["runs", "show", "r1", "--root", "src", "--json"]);
+    assert_eq!(shown["calls"].as_array().unwrap().len(), 1, "{shown}");
+}

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_clients::client;
 use crate::mcp_wire::driver::{Lifeline, Place, haft};
+use crate::mcp_wire::searching;
 
 /// A running `haft serve` on a port of its own.
 pub(crate) struct Serving {
@@ -235,6 +236,78 @@ fn the_end_of_the_server_stops_calls_and_records_them() {
     running.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("PROCESS_ABORTED"), "{answer}");
     assert_eq!(recorded(&place), ["unknown"]);
+}
+
+#[test]
+fn a_request_that_is_dropped_stops_its_call_and_records_it() {
+    let place = Place::new();
+    let serving = Serving::start(&place, &["--allow", "bash"]);
+    let lifeline = Lifeline::new(&place, "alive");
+    let token = format!("Bearer {}", serving.token.as_ref().unwrap());
+    let (endless, headers) =
+        modern_call("bash", &json!({"cmd": lifeline.endless_command()}), json!({}));
+    let headers: Vec<_> = headers.into_iter().chain([("Authorization", token.as_str())]).collect();
+    let running = serving.begin("POST", &headers, &endless);
+    assert_eq!(lifeline.processes(), 2);
+    drop(running);
+    lifeline.wait_for_end();
+    // The server goes on, and waits with its end until what was stopped is recorded.
+    let listed = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let session = serving.begin_session();
+    assert_eq!(serving.send("POST", &[("Mcp-Session-Id", &session)], &listed).status, 200);
+    assert_eq!(serving.terminate(), "");
+    assert_eq!(recorded(&place), ["unknown"]);
+}
+
+#[test]
+fn a_run_of_another_workspace_is_not_served() {
+    let place = Place::new();
+    place.write("a.txt", "one");
+    std::fs::create_dir(place.root().join("other")).unwrap();
+    let read = |serving: &Serving, meta: Value| {
+        let (message, headers) = modern_call("read", &json!({"path": "a.txt"}), meta);
+        serving.send("POST", &headers, &message).message()
+    };
+    let there = Serving::start(&place, &[]);
+    let answer = read(&there, json!({"haft/run": "nightly"}));
+    assert_eq!(answer["result"]["content"][0]["text"], "one", "{answer}");
+    assert_eq!(there.terminate(), "");
+    let here = Serving::start(&place, &["--root", "other"]);
+    let refused = read(&here, json!({"haft/run": "nightly", "haft/resume": "replay"}));
+    let root = place.root().to_string_lossy().into_owned();
+    expect![[r#"{"code":-32602,"message":"run nightly was begun in [root], and this is [root]/other, where its paths mean other files: nothing was executed or recalled; make this call there, or in another run"}"#]]
+        .assert_eq(&refused["error"].to_string().replace(&root, "[root]"));
+}
+
+#[test]
+fn of_many_tools_those_are_listed_that_a_client_found() {
+    let place = searching::place();
+    let serving = Serving::start(&place, &["--python", "tools"]);
+    let (first, second) = (serving.begin_session(), serving.begin_session());
+    let send = |session: &str, method: &str, params: Value| {
+        let message = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        serving.send("POST", &[("Mcp-Session-Id", session)], &message).message()
+    };
+    let query = json!({"name": "tool_search", "arguments": {"query": "thing7z"}});
+    assert_eq!(searching::things(&send(&first, "tools/list", json!({}))), Vec::<&str>::new());
+    send(&first, "tools/call", query);
+    assert_eq!(searching::things(&send(&first, "tools/list", json!({}))), ["thing_7"]);
+    assert_eq!(searching::things(&send(&second, "tools/list", json!({}))), Vec::<&str>::new());
+}
+
+#[test]
+fn what_is_wrong_with_skills_is_said_once() {
+    let place = Place::new();
+    let broken = place.root().join(".agents/skills/broken");
+    std::fs::create_dir_all(&broken).unwrap();
+    std::fs::write(broken.join("SKILL.md"), "---\nname: broken\ndescription: a: b\n---\n").unwrap();
+    let serving = Serving::start(&place, &[]);
+    serving.begin_session();
+    let said = serving.terminate();
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    assert!(said.contains("broken"), "{said}");
+    // Where the tool is not offered, nobody needs to know.
+    assert_eq!(Serving::start(&place, &["--tools", "read"]).terminate(), "");
 }
 
 /// Returns how the calls of the only run ended.

@@ -62,6 +62,11 @@ impl Terminal {
         }
     }
 
+    /// Returns what was shown so far.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// Lets the command finish; returns what was shown, what it printed, and its status.
     pub(crate) fn finish(mut self, child: Child) -> (String, String, Option<i32>) {
         // The last ends that are open are the command's; without them, reading ends.

@@ -14,7 +14,7 @@ use crate::world::World;
 
 const KEY: &str = "k-0123456789";
 
-/// Serves contents by their path, and keeps what was asked, with its headers.
+/// Serves contents by their path, and keeps what was asked, with its headers. A kind `to URL` is a redirect to there.
 struct Site {
     address: SocketAddr,
     // Written by the server's thread, read by the test.
@@ -23,7 +23,11 @@ struct Site {
 
 impl Site {
     fn open(contents: &[(&str, &str, &[u8])]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::open_at("127.0.0.1", contents)
+    }
+
+    fn open_at(host: &str, contents: &[(&str, &str, &[u8])]) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::<Mutex<String>>::default();
         let seen = Arc::clone(&asked);
@@ -46,8 +50,12 @@ impl Site {
                 let target = head.split(' ').nth(1).unwrap_or_default();
                 let path = target.split('?').next().unwrap_or_default();
                 let (kind, body) = contents.get(path).cloned().unwrap_or_default();
+                let (status, field) = match kind.strip_prefix("to ") {
+                    Some(url) => ("302 Found", format!("Location: {url}")),
+                    None => ("200 OK", format!("Content-Type: {kind}")),
+                };
                 let head = format!(
-                    "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                    "HTTP/1.1 {status}\r\n{field}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                     body.len()
                 );
                 stream.write_all(head.as_bytes()).unwrap();
@@ -237,4 +245,87 @@ fn a_provider_is_asked_when_its_manifest_is_trusted_and_its_key_is_there() {
     let mut state = std::process::Command::new("grep");
     let found = state.args(["-ra", KEY]).arg(world.path("state")).output().unwrap();
     assert!(found.stdout.is_empty(), "the key is in no file of haft's");
+}
+
+/// Writes each call to the file beside it, denies one place that is led to, asks about another, and allows the rest.
+const GUARD: &str = r#"#!/bin/sh
+call=$(cat)
+echo "$call" >> "${0%/*}/told"
+case $call in
+  *'"led_to":"http://127.0.0.2:'*'/secret"'*) echo '{"decision":"deny","reason":"not from here"}' ;;
+  *'"led_to":"http://127.0.0.2:'*'/asked"'*) echo '{"decision":"ask","reason":"who knows"}' ;;
+  *) echo '{"decision":"allow"}' ;;
+esac
+"#;
+
+#[test]
+fn a_watchdog_sees_each_other_host_that_a_redirect_leads_to() {
+    let other = Site::open_at(
+        "127.0.0.2",
+        &[("/text", "text/plain", b"text"), ("/secret", "text/plain", b"secret")],
+    );
+    let to = |path: &str| format!("to http://{}{path}", other.address);
+    let site = Site::open(&[
+        ("/text", &to("/text"), b""),
+        ("/secret", &to("/secret"), b""),
+        ("/asked", &to("/asked"), b""),
+        ("/inside", "to http://169.254.169.254/latest/meta-data/", b""),
+        ("/here", "to /there", b""),
+        ("/there", "text/plain", b"there"),
+    ]);
+    let world = World::new();
+    world.write("guards/guard", GUARD);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(world.path("guards/guard"), mode).unwrap();
+    world.write("agent.toml", "root = \"work\"\nwatchdogs = [{ program = [\"guards/guard\"] }]\n");
+    let mut all = String::new();
+    for path in ["/text", "/secret", "/asked", "/inside", "/here"] {
+        let input = json!({ "url": format!("http://{}{path}", site.address) }).to_string();
+        let hosts = ["--allow-host", "127.0.0.1", "--allow-host", "127.0.0.2"];
+        let mut command = world.haft(
+            &[&["--config", "../agent.toml"], &hosts[..], &["call", "web_fetch", &input]].concat(),
+        );
+        all.push_str(&other.plain(&site.plain(&world.shown(&command.output().unwrap()))));
+    }
+    expect![[r#"
+        url: http://127.0.0.2:[port]/text
+
+        text
+        --- status 0
+        --- stderr
+        error: http://127.0.0.1:[port]/secret redirects to http://127.0.0.2:[port]/secret, which could not be followed: not from here
+        --- status 3
+        --- stderr
+        error: http://127.0.0.1:[port]/asked redirects to http://127.0.0.2:[port]/asked, which could not be followed: a watchdog wants a person asked about 127.0.0.2, and nobody is asked while a call runs: call with http://127.0.0.2:[port]/asked (who knows)
+        --- status 3
+        --- stderr
+        error: http://127.0.0.1:[port]/inside redirects to http://169.254.169.254/latest/meta-data/, which could not be followed: 169.254.169.254 is one of this machine or its networks, and no page may lead there; go on without it
+        --- status 3
+        url: http://127.0.0.1:[port]/there
+
+        there
+        --- status 0
+    "#]]
+    .assert_eq(&all);
+    let told: String = world
+        .read("guards/told")
+        .lines()
+        .map(|line| {
+            let call: serde_json::Value = serde_json::from_str(line).unwrap();
+            format!("{} {} {}\n", call["input"]["url"], call["accesses"], call["led_to"])
+        })
+        .collect();
+    expect![[r#"
+        "http://127.0.0.1:[port]/text" [{"capability":"net.fetch","host":"127.0.0.1"}] null
+        "http://127.0.0.1:[port]/text" [{"capability":"net.fetch","host":"127.0.0.2"}] "http://127.0.0.2:[port]/text"
+        "http://127.0.0.1:[port]/secret" [{"capability":"net.fetch","host":"127.0.0.1"}] null
+        "http://127.0.0.1:[port]/secret" [{"capability":"net.fetch","host":"127.0.0.2"}] "http://127.0.0.2:[port]/secret"
+        "http://127.0.0.1:[port]/asked" [{"capability":"net.fetch","host":"127.0.0.1"}] null
+        "http://127.0.0.1:[port]/asked" [{"capability":"net.fetch","host":"127.0.0.2"}] "http://127.0.0.2:[port]/asked"
+        "http://127.0.0.1:[port]/inside" [{"capability":"net.fetch","host":"127.0.0.1"}] null
+        "http://127.0.0.1:[port]/here" [{"capability":"net.fetch","host":"127.0.0.1"}] null
+    "#]]
+    .assert_eq(&other.plain(&site.plain(&told)));
+    // What was denied was not asked for.
+    assert_eq!(other.asked.lock().unwrap().matches("GET ").count(), 1);
 }

@@ -24,6 +24,7 @@ fn a_server_is_added_tested_listed_and_removed() {
         command = ["/usr/bin/python3", "/world/server/hostile.py", "long"]
         requires.fs.read = ["{workspace}/**"]
 
+        granted: reads {workspace}/**
         see whether it works: haft mcp test odd
         --- status 0
     "#]],
@@ -41,8 +42,8 @@ fn a_server_is_added_tested_listed_and_removed() {
     world.check(
         &["mcp", "list"],
         &expect![[r#"
-        NAME  TOOLS  SERVER
-        odd   ?      /usr/bin/python3 /world/server/hostile.py long
+        NAME  TOOLS  GRANTED               SERVER
+        odd   ?      reads {workspace}/**  /usr/bin/python3 /world/server/hostile.py long
         --- status 0
     "#]],
     );
@@ -74,6 +75,58 @@ fn a_server_is_added_tested_listed_and_removed() {
         --- status 2
     "#]],
     );
+}
+
+#[test]
+fn what_a_server_is_granted_is_said_where_it_matters() {
+    let world = World::with_files();
+    world.check(&["mcp", "add", "odd", "--yes", "--", "npx", "-y", "@scope/odd"], &expect![[r#"
+        wrote /world/work/haft.toml
+        [mcp.odd]
+        command = ["npx", "-y", "@scope/odd"]
+
+        granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and requires.net.hosts in its table to say
+        npx downloads what it runs, and a confined server neither downloads nor sees your caches; install it once instead:
+          npm install --prefix ~/.local/share/mcp @scope/odd
+          haft mcp remove odd
+          haft mcp add odd -- ~/.local/share/mcp/node_modules/.bin/PROGRAM
+        see whether it works: haft mcp test odd
+        --- status 0
+    "#]]);
+    world.run(&["trust"]);
+    let listed = world.json(&["mcp", "list", "--json"]);
+    assert_eq!(listed["servers"][0]["granted"], json!({}), "{listed}");
+    world.check(
+        &["mcp", "list"],
+        &expect![[r#"
+        NAME  TOOLS  GRANTED  SERVER
+        odd   ?      nothing  npx -y @scope/odd
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn a_server_that_does_not_start_may_lack_something() {
+    let world = with_server("exits", "");
+    world.check(&["mcp", "test", "odd"], &expect![[r#"
+        --- stderr
+        error: mcp server odd is unavailable: its process ended with status 3; it wrote: there is no license
+
+        hint: the server is granted nothing; if it needs files or hosts, name them with requires in [mcp.odd] of haft.toml
+        --- status 1
+    "#]]);
+    let world = World::with_files();
+    let command = r#"command = ["/usr/bin/python3", "-c", "open('/srv/of/its/own')"]"#;
+    world.write(
+        "work/haft.toml",
+        &format!("[mcp.odd]\n{command}\nrequires.fs.read = [\"src/**\"]\n"),
+    );
+    world.run(&["trust"]);
+    let shown = world.shown(&world.haft(&["mcp", "test", "odd"]).output().unwrap());
+    let hint = "hint: the server is granted this: reads src/**; if it lacks something, name it with requires.fs.read, \
+                requires.fs.write or readable in [mcp.odd] of haft.toml\n";
+    assert!(shown.contains(hint), "{shown}");
 }
 
 #[test]

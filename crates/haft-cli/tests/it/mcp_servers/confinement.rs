@@ -15,7 +15,9 @@ fn a_server_is_granted_nothing_unless_its_table_says_so() {
     assert_eq!(
         answer,
         format!(
-            "TOOL_FAILED: mcp server odd: FileNotFoundError: [Errno 2] No such file or directory: '{}'",
+            "TOOL_FAILED: mcp server odd: FileNotFoundError: [Errno 2] No such file or directory: '{}' (the server is granted \
+             this: nothing; if it lacks something, name it with requires.fs.read, requires.fs.write or readable in [mcp.odd] \
+             of haft.toml)",
             notes.display()
         )
     );
@@ -28,7 +30,8 @@ fn a_server_is_granted_nothing_unless_its_table_says_so() {
     let answer = said(&call(&world, "odd_reach", &json!({"port": port})));
     assert_eq!(
         answer,
-        "TOOL_FAILED: mcp server odd: ConnectionRefusedError: [Errno 111] Connection refused"
+        "TOOL_FAILED: mcp server odd: ConnectionRefusedError: [Errno 111] Connection refused (the server is granted this: \
+         nothing; if it lacks something, name it with requires.net.hosts in [mcp.odd] of haft.toml)"
     );
 }
 

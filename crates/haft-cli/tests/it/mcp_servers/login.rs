@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::remote::{asked, with_remote};
 use super::{call, said};
+use crate::terminal::Terminal;
 use crate::world::{World, names};
 
 /// Opens an address, and returns where it leads and what it says.
@@ -92,6 +93,51 @@ fn a_login_is_kept_and_sent_to_its_server_alone() {
         "#]],
     );
     assert!(names(&world.path("state/mcp-logins")).is_empty());
+}
+
+/// Begins a login at a terminal, and returns it with what waits for its end and the address that a person is to open.
+fn begin_at_terminal(world: &World) -> (Terminal, Child, String) {
+    let mut terminal = Terminal::new();
+    let login = terminal.start(&mut world.haft(&["mcp", "login", "far"]));
+    terminal.wait_for_any("paste that address here.\n");
+    let address = terminal.shown().lines().find(|line| line.starts_with("  http"));
+    let address = address.unwrap().trim().to_owned();
+    (terminal, login, address)
+}
+
+#[test]
+fn the_address_that_a_browser_elsewhere_ends_at_is_pasted() {
+    let (world, server) = with_remote("login", "");
+    let (mut terminal, login, address) = begin_at_terminal(&world);
+    let back = open(&address).0.unwrap();
+    // Whoever pastes often pastes a blank line first.
+    terminal.type_text(&format!("\n  {back} \n"));
+    let (_, said, status) = terminal.finish(login);
+    let expect =
+        format!("logged in to far at {}\nsee whether it works: haft mcp test far\n", server.url);
+    assert_eq!((said, status), (expect, Some(0)));
+    assert_eq!(echo(&world), r#""hi""#);
+}
+
+#[test]
+fn what_is_pasted_and_no_answer_to_this_login_ends_it() {
+    for (pasted, expect) in [
+        ("yes", "that is no address: expected the whole one that the browser was sent to"),
+        ("http://127.0.0.1:1/callback?code=x", "the address has no state: expected the whole one"),
+        (
+            "http://127.0.0.1:1/callback?code=x&state=guess",
+            "the address is not that of this login: it belongs to another one, or to nobody",
+        ),
+        ("\u{4}", "nobody logged in: the input has ended"),
+    ] {
+        let (world, _server) = with_remote("login", "");
+        let (mut terminal, login, _) = begin_at_terminal(&world);
+        terminal.type_text(&format!("{pasted}\n"));
+        let (shown, said, status) = terminal.finish(login);
+        assert!(shown.contains(expect), "{pasted}: {shown}");
+        assert_eq!((said.as_str(), status), ("", Some(1)), "{pasted}");
+        assert!(names(&world.path("state/mcp-logins")).is_empty(), "{pasted}");
+    }
 }
 
 #[test]

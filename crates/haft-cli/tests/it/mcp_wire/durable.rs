@@ -186,3 +186,24 @@ fn a_run_of_somebody_else_is_told_in_words_for_people() {
     server.end();
     holder.end();
 }
+
+#[test]
+fn a_run_of_another_workspace_is_neither_recalled_nor_gone_on_with() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let read = json!({"path": "a.txt"});
+    let mut there = Server::start_legacy(&place, &["--run", "nightly"]);
+    assert_eq!(line(&call(&mut there, "read", read.clone(), json!({}))), "nightly/main/0/1/1 one");
+    there.end();
+    fs::create_dir(place.root().join("other")).unwrap();
+    let mut here = Server::start_legacy(&place, &["--root", "other"]);
+    let meta = json!({"haft/run": "nightly", "haft/resume": "replay"});
+    let params = json!({"name": "read", "arguments": read, "_meta": meta});
+    let refused = here.request("tools/call", params)["error"].take();
+    let root = place.root().to_string_lossy().into_owned();
+    expect![[r#"{"code":-32602,"message":"run nightly was begun in [root], and this is [root]/other, where its paths mean other files: nothing was executed or recalled; make this call there, or in another run"}"#]].assert_eq(&refused.to_string().replace(&root, "[root]"));
+    // The connection goes on in its own run.
+    let answer = call(&mut here, "glob", json!({"pattern": "*"}), json!({}));
+    assert_eq!(answer["isError"], false, "{answer}");
+    here.end();
+}

@@ -8,7 +8,8 @@ use super::modern;
 /// Tools in Python, which with those of haft are more than are listed.
 const THINGS: usize = 21;
 
-fn place() -> Place {
+/// Returns a place with more tools than are listed, in the directory `tools`.
+pub(crate) fn place() -> Place {
     let place = Place::new();
     std::fs::create_dir(place.root().join("tools")).unwrap();
     for number in 1..=THINGS {
@@ -23,7 +24,7 @@ fn place() -> Place {
 }
 
 /// Returns the names of the things that are listed.
-fn things(listed: &Value) -> Vec<&str> {
+pub(crate) fn things(listed: &Value) -> Vec<&str> {
     let tools = listed["result"]["tools"].as_array().unwrap().iter();
     let names = tools.filter_map(|tool| tool["name"].as_str());
     names.filter(|name| name.starts_with("thing_")).collect()
