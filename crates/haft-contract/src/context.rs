@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallId, CallKey, Client, Effect, Fs, Net, Questions, Quotas, Residents, Scope, Shell, Skills,
-    TodoStore, ToolId, ToolIndex,
+    Subagents, TodoStore, ToolId, ToolIndex,
 };
 
 /// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
@@ -63,6 +63,10 @@ pub struct CxParts {
     pub quotas: Arc<dyn Quotas>,
     /// The program that made the call.
     pub client: Arc<dyn Client>,
+    /// Those that take over tasks.
+    pub subagents: Arc<dyn Subagents>,
+    /// How the session is narrowed; see [`Cx::narrowing`].
+    pub narrowing: Arc<str>,
 }
 
 /// A step that a running call has reached.
@@ -248,5 +252,16 @@ impl Cx {
     /// Returns the program that made the call.
     pub fn client(&self) -> &dyn Client {
         &*self.parts.client
+    }
+
+    /// Returns those that take over tasks.
+    pub fn subagents(&self) -> &dyn Subagents {
+        &*self.parts.subagents
+    }
+
+    /// Returns a text that says how the session of the call is narrowed, empty where it is not. A program that outlives the
+    /// call it was started for sees what that call could see, so it serves no call for which this is another text.
+    pub fn narrowing(&self) -> &str {
+        &self.parts.narrowing
     }
 }

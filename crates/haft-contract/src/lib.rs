@@ -44,6 +44,7 @@ mod requirement;
 mod resident;
 mod schema;
 mod scope;
+mod subagent;
 mod surface;
 mod tool;
 mod unseen;
@@ -71,6 +72,9 @@ pub use host::{
     ToolMatch, UserQuestion,
 };
 pub use net::{Method, Net, NetBody, NetRequest, NetResponse};
+pub use subagent::{
+    NO_SUBAGENTS_TEXT, SubagentAnswer, SubagentCall, SubagentSummary, SubagentTask, Subagents,
+};
 
 pub use content::{Content, ResourceBody};
 pub use document::Document;

@@ -41,6 +41,14 @@ pub const COMMAND_DESCRIPTION_CHARS_MAX: usize = 2_000;
 pub const TODOS_MAX: usize = 1_000;
 /// Questions that one call puts to a person.
 pub const QUESTIONS_MAX: usize = 10;
+/// Time that `task` gives a subagent it waits for, in milliseconds.
+pub const TASK_MS: u64 = TIMEOUT_MS_MAX;
+/// Longest name of a subagent in a task, in characters.
+pub const TASK_NAME_CHARS_MAX: usize = 64;
+/// Longest task of a subagent, in characters.
+pub const TASK_PROMPT_CHARS_MAX: usize = 100_000;
+/// Most that is kept with a task, in bytes of JSON.
+pub const TASK_METADATA_BYTES_MAX: usize = 16 * 1024;
 /// Options of one question.
 pub const QUESTION_OPTIONS_MAX: usize = 20;
 /// Longest question, in characters.
@@ -270,6 +278,34 @@ pub const TABLE: &[Limit] = &[
         "characters",
         "an answer in a person's own words",
         "the rest is left out",
+    ),
+    Limit::new(
+        "TASK_MS",
+        TASK_MS,
+        "milliseconds",
+        "a task of a subagent that is waited for",
+        "the subagent is stopped",
+    ),
+    Limit::new(
+        "TASK_NAME_CHARS_MAX",
+        TASK_NAME_CHARS_MAX as u64,
+        "characters",
+        "the name of a subagent in a task",
+        "the input is refused",
+    ),
+    Limit::new(
+        "TASK_PROMPT_CHARS_MAX",
+        TASK_PROMPT_CHARS_MAX as u64,
+        "characters",
+        "the prompt of a task",
+        "the input is refused",
+    ),
+    Limit::new(
+        "TASK_METADATA_BYTES_MAX",
+        TASK_METADATA_BYTES_MAX as u64,
+        "bytes",
+        "the metadata of a task",
+        "the input is refused",
     ),
     Limit::new(
         "LISTED_CHARS_MAX",
