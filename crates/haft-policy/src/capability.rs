@@ -1,11 +1,12 @@
 //! What a tool or an agent can reach at all: its requirements, compiled. Rules have no part in it, and nothing that
 //! they say widens it.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::{ArgPattern, Command, RequirementSet, ShellRequirement, Variables};
 
-use crate::access::{Canonical, PathSubject};
+use crate::access::{Canonical, PathSubject, Reach};
 use crate::pattern::{Fault, HostPattern, PathPattern, PatternError, Reading};
 
 #[cfg(test)]
@@ -14,9 +15,26 @@ mod tests;
 /// The effective capabilities of an agent or a tool. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Capabilities {
+    own: Part,
+    /// What lies outside of any of these lies outside.
+    bounds: Vec<Part>,
+}
+
+/// What one set of requirements names.
+#[derive(Clone, Debug)]
+struct Part {
     read: Arc<PathScope>,
     write: Arc<PathScope>,
     others: Arc<Others>,
+}
+
+/// Directories that are inside with all that is beneath them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trees {
+    /// Those that can be read. None lies in another one, or in one that can be changed.
+    pub readable: Vec<PathBuf>,
+    /// Those that can be read and changed. None lies in another one.
+    pub writable: Vec<PathBuf>,
 }
 
 /// Says that an access lies outside the capabilities.
@@ -53,7 +71,7 @@ impl Capabilities {
             let pattern = compile_host(text).map_err(|fault| error_in(text, fault))?;
             Ok((text.clone(), pattern))
         };
-        Ok(Self {
+        let own = Part {
             read: Arc::new(PathScope::compile(&requires.fs.read, variables)?),
             write: Arc::new(PathScope::compile(&requires.fs.write, variables)?),
             others: Arc::new(Others {
@@ -61,45 +79,96 @@ impl Capabilities {
                 shell: requires.shell.clone(),
                 named: requires.capabilities.clone(),
             }),
-        })
+        };
+        Ok(Self { own, bounds: Vec::new() })
+    }
+
+    /// Returns what lies inside of both.
+    #[must_use]
+    pub fn within(&self, bound: &Self) -> Self {
+        let bounds = self.bounds.iter().chain(bound.parts()).cloned().collect();
+        Self { own: self.own.clone(), bounds }
     }
 
     /// Returns whether the access lies inside, or what it lies outside of.
     pub fn check(&self, access: &Canonical) -> Result<(), Shortfall> {
-        if self.contains(access) {
-            return Ok(());
+        let Some(part) = self.parts().find(|part| !part.contains(access)) else { return Ok(()) };
+        Err(Shortfall { access: access.clone(), scope: part.texts(access) })
+    }
+
+    /// Returns the directories of these roots, or within them, of which all that is beneath is inside. Nothing is looked up:
+    /// whether a directory is there, or is a link, is not known here.
+    pub fn trees(&self, roots: &[PathBuf]) -> Trees {
+        let scopes = self.parts().flat_map(|part| [&part.read, &part.write]);
+        let named = scopes.flat_map(|scope| scope.directories(roots));
+        let mut places: Vec<PathBuf> = roots.iter().cloned().chain(named).collect();
+        // What lies around a place comes before it.
+        places.sort();
+        places.dedup();
+        let mut trees = Trees::default();
+        for place in places {
+            let Some(path) = beneath_root(&place, roots) else { continue };
+            let path = path.reaching(Reach::Tree);
+            let is_read = self.check(&Canonical::Read { path: path.clone() }).is_ok();
+            let is_changed = is_read && self.check(&Canonical::Write { path }).is_ok();
+            if is_changed && !is_within(&place, &trees.writable) {
+                trees.writable.push(place);
+            } else if is_read
+                && !is_changed
+                && !is_within(&place, &trees.readable)
+                && !is_within(&place, &trees.writable)
+            {
+                trees.readable.push(place);
+            }
         }
+        trees
+    }
+
+    pub(crate) fn read_scopes(&self) -> Vec<Arc<PathScope>> {
+        self.parts().map(|part| Arc::clone(&part.read)).collect()
+    }
+
+    pub(crate) fn write_scopes(&self) -> Vec<Arc<PathScope>> {
+        self.parts().map(|part| Arc::clone(&part.write)).collect()
+    }
+
+    /// Returns the patterns of hosts that are named, inside of all bounds or not.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostPattern> + Clone {
+        self.own.hosts()
+    }
+
+    /// Returns for each bound the patterns of hosts, of which one has to fit.
+    pub(crate) fn host_bounds(&self) -> impl Iterator<Item = Vec<HostPattern>> {
+        self.bounds.iter().map(|part| part.hosts().cloned().collect())
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> + Clone {
+        std::iter::once(&self.own).chain(&self.bounds)
+    }
+}
+
+impl Part {
+    fn hosts(&self) -> impl Iterator<Item = &HostPattern> + Clone {
+        self.others.hosts.iter().map(|(_, pattern)| pattern)
+    }
+
+    /// Returns what would have been inside, as it is written.
+    fn texts(&self, access: &Canonical) -> Vec<String> {
         let others = &self.others;
-        let scope = match access {
+        match access {
             Canonical::Read { .. } => self.read.texts.clone(),
             Canonical::Write { .. } => self.write.texts.clone(),
             Canonical::Net { .. } => others.hosts.iter().map(|(text, _)| text.clone()).collect(),
             Canonical::Shell { .. } => others.shell.iter().map(shell_text).collect(),
             Canonical::Named { .. } => others.named.clone(),
-        };
-        Err(Shortfall { access: access.clone(), scope })
-    }
-
-    pub(crate) fn read(&self) -> &Arc<PathScope> {
-        &self.read
-    }
-
-    pub(crate) fn write(&self) -> &Arc<PathScope> {
-        &self.write
-    }
-
-    /// Returns the patterns of hosts that are inside.
-    pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostPattern> + Clone {
-        self.others.hosts.iter().map(|(_, pattern)| pattern)
+        }
     }
 
     fn contains(&self, access: &Canonical) -> bool {
         match access {
             Canonical::Read { path } => self.read.contains(path),
             Canonical::Write { path } => self.write.contains(path),
-            Canonical::Net { host } => {
-                self.others.hosts.iter().any(|(_, pattern)| pattern.fit(host).is_some())
-            }
+            Canonical::Net { host } => self.hosts().any(|pattern| pattern.fit(host).is_some()),
             Canonical::Shell { command } => {
                 self.others.shell.iter().any(|requirement| shell_contains(requirement, command))
             }
@@ -124,6 +193,23 @@ impl PathScope {
         !path.is_unresolved()
             && self.patterns.iter().any(|pattern| pattern.fit(path, Reading::Narrow).is_some())
     }
+
+    /// Returns the directories that patterns name with all that is beneath them.
+    fn directories(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        self.patterns.iter().flat_map(|pattern| pattern.directories(roots)).collect()
+    }
+}
+
+/// Returns the path from the root that it lies beneath, if it lies beneath one.
+fn beneath_root(path: &Path, roots: &[PathBuf]) -> Option<PathSubject> {
+    roots.iter().find_map(|root| {
+        let relative = path.strip_prefix(root).ok()?;
+        Some(PathSubject::beneath(root, relative))
+    })
+}
+
+fn is_within(path: &Path, directories: &[PathBuf]) -> bool {
+    directories.iter().any(|directory| path.starts_with(directory))
 }
 
 fn compile_host(text: &str) -> Result<HostPattern, Fault> {

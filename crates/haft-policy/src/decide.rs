@@ -53,7 +53,7 @@ pub struct Because {
 pub enum Ground {
     /// A rule.
     Rule(ScopedRule),
-    /// A deny of haft itself or of the manifest, which no rule of project or session changes.
+    /// A deny of haft itself, of the manifest or of an agent, which no rule of project or session changes.
     Pinned(ScopedRule),
     /// A deny or ask that may match something in a command that is not known.
     MayContain(ScopedRule),
@@ -91,6 +91,45 @@ pub fn decide(question: &Question<'_>, rules: &RuleSet) -> Decision {
 ///
 /// A host that has to ask uses it to list every access that needs an answer.
 pub fn judge(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Decision {
+    let own = judge_apart(tool, access, rules);
+    let above = rules.ceilings().iter().filter_map(|it| judge_beneath(tool, access, it));
+    above.fold(own, stricter)
+}
+
+/// Returns what the ceilings above the rules say of an access: an allow where none of them says anything else.
+pub fn judge_ceilings(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Action {
+    let above = rules.ceilings().iter().filter_map(|it| judge_beneath(tool, access, it));
+    above.map(|decision| decision.action).max().unwrap_or(Action::Allow)
+}
+
+/// Returns what one ceiling says of an access, if it says anything. No rule that is added beneath it helps.
+fn judge_beneath(tool: &ToolId, access: Option<&Canonical>, ceiling: &RuleSet) -> Option<Decision> {
+    let decision = judge_apart(tool, access, ceiling);
+    let rule = match &decision.because.ground {
+        Ground::NoRule => return None,
+        Ground::Rule(rule)
+        | Ground::Pinned(rule)
+        | Ground::MayContain(rule)
+        | Ground::MayReach(rule) => rule.clone(),
+    };
+    let remedy = decision.remedy.is_some().then_some(Remedy::Change(rule));
+    Some(Decision { remedy, ..decision })
+}
+
+/// Returns the stricter of two decisions; of two as strict, the one that no added rule changes.
+fn stricter(one: Decision, other: Decision) -> Decision {
+    let is_final = |decision: &Decision| matches!(decision.remedy, Some(Remedy::Change(_)));
+    let rank = |decision: &Decision| (decision.action, is_final(decision));
+    let (mut decided, loose) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
+    // What would lift the one does not lift the other.
+    if !is_final(&decided) && is_final(&loose) {
+        decided.remedy = loose.remedy;
+    }
+    decided
+}
+
+/// Decides one access by the rules of a set alone, without its ceilings.
+fn judge_apart(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Decision {
     let capability = access.map(Canonical::capability);
     let subject = access.map_or(Subject::Nothing, Canonical::subject);
     let speaking = |rule: &'_ Arc<CompiledRule>| rule.permission.exactness(tool, capability);

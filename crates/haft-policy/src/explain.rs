@@ -47,6 +47,9 @@ impl Decision {
             (Remedy::Add(rule), _) => format!("the rule `{rule}` would allow it"),
             (Remedy::Change(pinned), Ground::Pinned(_)) => match pinned.scope {
                 RuleScope::Builtin => "what haft itself denies no rule allows".to_owned(),
+                RuleScope::Agent => {
+                    "what an agent's file denies no answer and no rule elsewhere allows".to_owned()
+                }
                 RuleScope::Preset
                 | RuleScope::Manifest
                 | RuleScope::Project
@@ -54,6 +57,16 @@ impl Decision {
                     "what the manifest denies only the manifest can allow".to_owned()
                 }
             },
+            (Remedy::Change(held), Ground::Rule(decided))
+                if held.scope == RuleScope::Agent && decided.scope == RuleScope::Agent =>
+            {
+                "it asks every time, until the agent's file says otherwise".to_owned()
+            }
+            (Remedy::Change(held), Ground::Rule(_) | Ground::NoRule)
+                if held.scope == RuleScope::Agent =>
+            {
+                format!("whatever else is allowed, the {held} stands")
+            }
             (Remedy::Change(ScopedRule { scope, rule }), Ground::Rule(decided))
                 if *scope == decided.scope && *rule == decided.rule =>
             {

@@ -24,18 +24,26 @@ pub struct Grant {
 /// One of the two: reading or writing.
 #[derive(Clone, Debug)]
 struct Side {
-    scope: Arc<PathScope>,
-    /// The rules that speak of this tool or this capability.
-    rules: Vec<(Exactness, Arc<CompiledRule>)>,
+    /// A path has to lie in each of them.
+    scopes: Vec<Arc<PathScope>>,
+    own: Layer,
+    /// What lies above the rules; each may take away from what the others leave.
+    ceilings: Vec<Layer>,
     answered: Vec<PathSubject>,
+}
+
+/// The rules of one set that speak of this tool or this capability.
+#[derive(Clone, Debug)]
+struct Layer {
+    rules: Vec<(Exactness, Arc<CompiledRule>)>,
 }
 
 impl Grant {
     /// Returns the grant of one call of `tool`, from the capabilities that are effective for it.
     pub fn of_call(tool: &ToolId, capabilities: &Capabilities, rules: &RuleSet) -> Self {
         Self {
-            read: Side::new(capabilities.read(), tool, "fs.read", rules),
-            write: Side::new(capabilities.write(), tool, "fs.write", rules),
+            read: Side::new(capabilities.read_scopes(), tool, "fs.read", rules),
+            write: Side::new(capabilities.write_scopes(), tool, "fs.write", rules),
         }
     }
 
@@ -61,7 +69,7 @@ impl Grant {
 
     /// Returns whether a rule denies reading the path, whether the call was granted it or not.
     pub fn denies_read(&self, path: &PathSubject) -> bool {
-        self.read.verdict(path).action == Action::Deny
+        self.read.layers().any(|layer| layer.verdict(path).action == Action::Deny)
     }
 
     /// Returns whether the call may create, change or remove the path.
@@ -71,32 +79,54 @@ impl Grant {
 }
 
 impl Side {
-    fn new(scope: &Arc<PathScope>, tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
-        let speaking = rules.iter().filter_map(|rule| {
-            let exactness = rule.permission.exactness(tool, Some(capability))?;
-            Some((exactness, Arc::clone(rule)))
-        });
-        Self { scope: Arc::clone(scope), rules: speaking.collect(), answered: Vec::new() }
+    fn new(scopes: Vec<Arc<PathScope>>, tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
+        let layer = |rules: &RuleSet| Layer::new(tool, capability, rules);
+        let ceilings = rules.ceilings().iter().map(layer);
+        Self { scopes, own: layer(rules), ceilings: ceilings.collect(), answered: Vec::new() }
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &Layer> {
+        std::iter::once(&self.own).chain(&self.ceilings)
     }
 
     fn permits(&self, path: &PathSubject) -> bool {
-        if !self.scope.contains(path) {
-            return false;
-        }
-        let verdict = self.verdict(path);
+        let is_left_open = |ceiling: &Layer| {
+            let verdict = ceiling.verdict(path);
+            !verdict.is_opinion() || self.admits(ceiling, path, &verdict)
+        };
+        self.scopes.iter().all(|scope| scope.contains(path))
+            && self.admits(&self.own, path, &self.own.verdict(path))
+            && self.ceilings.iter().all(is_left_open)
+    }
+
+    fn admits(&self, layer: &Layer, path: &PathSubject, verdict: &Verdict<'_>) -> bool {
         match verdict.action {
             Action::Allow => true,
             Action::Deny => false,
             Action::Ask => {
-                self.answered.iter().any(|answered| self.covers(answered, path, &verdict))
+                self.answered.iter().any(|answered| layer.covers(answered, path, verdict))
             }
         }
     }
+}
 
+impl Layer {
+    fn new(tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
+        let speaking = rules.iter().filter_map(|rule| {
+            let exactness = rule.permission.exactness(tool, Some(capability))?;
+            Some((exactness, Arc::clone(rule)))
+        });
+        Self { rules: speaking.collect() }
+    }
+
+    /// Returns whether a path was asked about when another one was, for the same reason.
     fn covers(&self, answered: &PathSubject, path: &PathSubject, asked: &Verdict<'_>) -> bool {
-        path.absolute == answered.absolute
-            || path.absolute.starts_with(&answered.absolute)
-                && asked.is_same_rule(&self.verdict(answered))
+        let answer = || self.verdict(answered);
+        // What may be met beneath a directory was asked about only if all of that was.
+        let is_as_far = || asked.holding.is_none() || answer().holding.is_some();
+        let is_same = path.absolute == answered.absolute
+            || path.absolute.starts_with(&answered.absolute) && asked.is_same_rule(&answer());
+        is_same && is_as_far()
     }
 
     fn verdict(&self, path: &PathSubject) -> Verdict<'_> {

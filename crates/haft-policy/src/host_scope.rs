@@ -21,6 +21,9 @@ const CAPABILITY: &str = "net.fetch";
 /// Last labels of names that public name servers do not give out.
 const LOCAL_DOMAINS: &[&str] = &["localhost", "local", "internal", "lan", "home.arpa"];
 
+/// Rules that speak of hosts, and how exactly they name the call.
+type Speaking = Vec<(Exactness, Arc<CompiledRule>)>;
+
 /// The hosts that one call may reach; none by default. Nothing is worked out before a host is asked about. Cloning is cheap
 /// enough for one per call.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +32,12 @@ pub struct HostScope {
     required: Vec<Capabilities>,
     /// What is required and lies outside of this is not granted.
     ceiling: Option<Capabilities>,
+    /// What fits none of the patterns of any of these is not granted, whatever grants it.
+    bounds: Vec<Vec<HostPattern>>,
     /// The rules that speak of hosts of this call.
-    rules: Vec<(Exactness, Arc<CompiledRule>)>,
+    rules: Speaking,
+    /// Those of each ceiling above the rules.
+    ceilings: Vec<Speaking>,
     /// Whether a rule alone can grant a host.
     rules_grant: bool,
     /// Hosts about which somebody was asked, and said yes.
@@ -62,7 +69,9 @@ impl HostScope {
         Self {
             required: vec![own.clone()],
             ceiling: Some(effective.clone()),
+            bounds: own.host_bounds().chain(effective.host_bounds()).collect(),
             rules: speaking(tool, rules, |_| true),
+            ceilings: rules.ceilings().iter().map(|it| speaking(tool, it, |_| true)).collect(),
             rules_grant: false,
             answered: Vec::new(),
             wanted: None,
@@ -80,10 +89,14 @@ impl HostScope {
         agent: &Capabilities,
         rules: &RuleSet,
     ) -> Self {
+        let names_some = |rule: &CompiledRule| !rule.pattern.is_everything();
+        let ceilings = rules.ceilings().iter();
         Self {
             required: vec![own.clone(), agent.clone()],
             ceiling: None,
-            rules: speaking(tool, rules, |rule| !rule.pattern.is_everything()),
+            bounds: own.host_bounds().chain(agent.host_bounds()).collect(),
+            rules: speaking(tool, rules, names_some),
+            ceilings: ceilings.map(|it| speaking(tool, it, names_some)).collect(),
             rules_grant: true,
             answered: Vec::new(),
             wanted: None,
@@ -128,7 +141,20 @@ impl HostScope {
     /// Returns whether nothing grants any host, so that the call has no network at all.
     pub fn is_empty(&self) -> bool {
         let grants = |(_, rule): &(Exactness, Arc<CompiledRule>)| self.grants(rule);
-        self.patterns().next().is_none() && !self.rules.iter().any(grants)
+        let is_shut = self.bounds.iter().any(Vec::is_empty);
+        is_shut || (self.patterns().next().is_none() && !self.rules.iter().any(grants))
+    }
+
+    /// Returns whether nothing that narrows the call keeps any host from it. Only then can it be given the ordinary network,
+    /// where nobody judges hosts.
+    pub fn is_unbounded(&self) -> bool {
+        let admits_all = |patterns: &Vec<HostPattern>| {
+            patterns.iter().any(|pattern| matches!(pattern, HostPattern::Any))
+        };
+        let says_no = |(_, rule): &(Exactness, Arc<CompiledRule>)| {
+            rule.rule.action != Action::Allow && rule.pattern.is_about_hosts()
+        };
+        self.bounds.iter().all(admits_all) && !self.ceilings.iter().flatten().any(says_no)
     }
 
     /// Returns how the call may reach the host, if it may.
@@ -137,8 +163,10 @@ impl HostScope {
         if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&host)) {
             return None;
         }
-        let rules = self.rules.iter().map(|(exactness, rule)| (*exactness, &**rule));
-        let verdict = verdict(rules, Subject::Host(&host));
+        if !self.is_within_bounds(&host) || !self.ceilings.iter().all(|it| self.leaves(it, &host)) {
+            return None;
+        }
+        let verdict = verdict_of(&self.rules, &host);
         let fits = |pattern: &&HostPattern| pattern.fit(&host).is_some();
         let is_below_ceiling = self
             .ceiling
@@ -157,6 +185,16 @@ impl HostScope {
             || (verdict.action == Action::Allow && self.is_named(&host))
             || (self.was_asked && self.is_answered(&verdict, &host));
         Some(HostGrant { as_such: is_spelled && is_local_host(&host) })
+    }
+
+    fn is_within_bounds(&self, host: &str) -> bool {
+        self.bounds.iter().all(|patterns| patterns.iter().any(|it| it.fit(host).is_some()))
+    }
+
+    /// Returns whether a ceiling leaves the host open, or a person was asked about it.
+    fn leaves(&self, ceiling: &Speaking, host: &str) -> bool {
+        let verdict = verdict_of(ceiling, host);
+        !verdict.is_opinion() || self.is_open(&verdict, host)
     }
 
     fn patterns(&self) -> impl Iterator<Item = &HostPattern> + Clone {
@@ -204,11 +242,15 @@ impl HostScope {
     }
 }
 
+fn verdict_of<'r>(rules: &'r Speaking, host: &str) -> Verdict<'r> {
+    verdict(rules.iter().map(|(exactness, rule)| (*exactness, &**rule)), Subject::Host(host))
+}
+
 /// Returns whether somebody wrote the rule here, rather than that it came with haft.
 fn is_written(rule: &CompiledRule) -> bool {
     match rule.scope {
         RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
-        RuleScope::Preset | RuleScope::Builtin => false,
+        RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
     }
 }
 
@@ -217,11 +259,7 @@ fn is_about_hosts(rule: &CompiledRule) -> bool {
 }
 
 /// Returns the rules that speak of hosts: by the capability, or by the tool where `also` agrees.
-fn speaking(
-    tool: &ToolId,
-    rules: &RuleSet,
-    also: impl Fn(&CompiledRule) -> bool,
-) -> Vec<(Exactness, Arc<CompiledRule>)> {
+fn speaking(tool: &ToolId, rules: &RuleSet, also: impl Fn(&CompiledRule) -> bool) -> Speaking {
     let by_capability = |rule: &CompiledRule| rule.permission.names(CAPABILITY);
     let exactness = |rule: &Arc<CompiledRule>| {
         let exactness = rule.permission.exactness(tool, Some(CAPABILITY))?;

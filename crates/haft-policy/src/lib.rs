@@ -4,7 +4,8 @@
 //!
 //! Two questions are answered apart. [`Capabilities`] say what a tool can ever reach: an access outside of them is a
 //! [`Shortfall`], whatever the rules say. A [`RuleSet`] says what may happen without asking: [`decide`] finds the
-//! rule that decides and explains itself. A [`Grant`] joins the two for one call while it runs, path by path, and a [`HostScope`] host
+//! rule that decides and explains itself. Both are narrowed for whoever acts for somebody else: capabilities lie
+//! [within](Capabilities::within) others, and rules [beneath](RuleSet::beneath) a ceiling. A [`Grant`] joins the two for one call while it runs, path by path, and a [`HostScope`] host
 //! by host.
 //!
 //! ```
@@ -39,10 +40,11 @@ mod rank;
 mod rule;
 mod rule_set;
 mod sweep;
+mod tool_scope;
 
 pub use access::{Canonical, PathSubject, Reach};
-pub use capability::{Capabilities, Shortfall};
-pub use decide::{Because, Decision, Ground, Question, Remedy, decide, judge};
+pub use capability::{Capabilities, Shortfall, Trees};
+pub use decide::{Because, Decision, Ground, Question, Remedy, decide, judge, judge_ceilings};
 pub use grant::Grant;
 pub use host_scope::{HostGrant, HostScope, is_local_host};
 pub use lasting::{LASTING_RULES_MAX, lasting_rules};
@@ -55,3 +57,4 @@ pub use preset::PRESETS;
 pub use rule::{Action, Condition, Conditions, Rule, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};
 pub use sweep::Sweep;
+pub use tool_scope::ToolScope;

@@ -199,6 +199,14 @@ impl Pattern {
         matches!(self.forms, Forms::Everything)
     }
 
+    /// Returns whether the pattern can match a host.
+    pub(crate) fn is_about_hosts(&self) -> bool {
+        match &self.forms {
+            Forms::Everything => true,
+            Forms::Each { host, .. } => host.is_some(),
+        }
+    }
+
     /// Returns whether the pattern spells this very host rather than a domain above it.
     pub(crate) fn spells_host(&self, name: &str) -> bool {
         match &self.forms {

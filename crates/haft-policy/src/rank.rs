@@ -28,7 +28,7 @@ pub(crate) struct Verdict<'r> {
     pub(crate) action: Action,
     /// The rule that decides; none matches where this is empty, and then the action is ask.
     pub(crate) winner: Option<Candidate<'r>>,
-    /// The winner is a deny of haft itself or of the manifest, which no other rule can change.
+    /// The winner is a deny of haft itself, of the manifest or of an agent, which no other rule can change.
     pub(crate) is_pinned: bool,
     /// A deny or ask that may match something in a command that is not known, or beneath a directory all of which is
     /// reached, and so forbids to allow it.
@@ -36,6 +36,11 @@ pub(crate) struct Verdict<'r> {
 }
 
 impl Verdict<'_> {
+    /// Returns whether any rule says something.
+    pub(crate) fn is_opinion(&self) -> bool {
+        self.winner.is_some() || self.holding.is_some()
+    }
+
     /// Returns whether the same rule decides here and there, or no rule in either.
     pub(crate) fn is_same_rule(&self, other: &Verdict<'_>) -> bool {
         match (self.winner, other.winner) {
@@ -71,7 +76,7 @@ pub(crate) fn verdict<'r>(
                 builtin.add(fit, candidate);
                 written.add(fit, candidate);
             }
-            RuleScope::Manifest => {
+            RuleScope::Manifest | RuleScope::Agent => {
                 manifest.add(fit, candidate);
                 written.add(fit, candidate);
             }

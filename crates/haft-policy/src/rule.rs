@@ -21,7 +21,7 @@ pub struct Rule {
     /// What happens.
     #[serde(default)]
     pub action: Action,
-    /// The rule holds only while this does. Only presets and manifests may say so, and only of what they allow: a
+    /// The rule holds only while this does. Only presets, manifests and agents may say so, and only of what they allow: a
     /// deny or an ask that could lapse would be none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
@@ -73,6 +73,8 @@ pub enum RuleScope {
     Builtin,
     /// The manifest. What it denies stays denied.
     Manifest,
+    /// An agent's own file. Such rules lie above a session as a ceiling, and what they deny stays denied.
+    Agent,
     /// What was decided for this project.
     Project,
     /// What was decided for this session.
@@ -175,6 +177,7 @@ impl fmt::Display for RuleScope {
             Self::Preset => "preset",
             Self::Builtin => "built-in",
             Self::Manifest => "manifest",
+            Self::Agent => "agent",
             Self::Project => "project",
             Self::Session => "session",
         })

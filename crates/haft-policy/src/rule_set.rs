@@ -14,11 +14,16 @@ use crate::rule::{Action, Condition, Conditions, Permission, Rule, RuleScope, Sc
 mod tests;
 
 /// The rules of all scopes, ready to decide. Their order has no meaning. Cloning is cheap.
+///
+/// Above them there may be ceilings: sets of rules of their own, of which none lifts what another one says. An access gets the
+/// strictest that the rules and each ceiling say of it. What no rule of a ceiling matches, that ceiling leaves open.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     rules: Arc<[Arc<CompiledRule>]>,
     /// Rules whose condition is not met. They decide nothing; a refusal names them.
     lapsed: Arc<[Arc<CompiledRule>]>,
+    /// Sets without ceilings of their own.
+    ceilings: Arc<[RuleSet]>,
 }
 
 #[derive(Debug)]
@@ -62,9 +67,9 @@ pub enum RuleFault {
     /// The pattern cannot be compiled as a path, and the permission does not say that it is none.
     #[error("{0} (as a path; if it is about commands, name the permission shell.run)")]
     PatternAsPath(PatternError),
-    /// A condition on something else than an allow of a preset or a manifest.
+    /// A condition on something else than an allow of a preset, a manifest or an agent.
     #[error(
-        "it holds only when {0}: expected such a condition on an allow of a preset or a manifest; leave `when` out"
+        "it holds only when {0}: expected such a condition on an allow of a preset, a manifest or an agent; leave `when` out"
     )]
     Condition(Condition),
     /// An example under `match` does not match.
@@ -102,7 +107,30 @@ impl RuleSet {
 
     /// Returns the same rules where these facts hold.
     pub fn under(&self, conditions: Conditions) -> Self {
-        Self::parted(self.rules.iter().chain(&*self.lapsed).cloned(), conditions)
+        let own = Self::parted(self.rules.iter().chain(&*self.lapsed).cloned(), conditions);
+        Self { ceilings: self.ceilings.iter().map(|it| it.under(conditions)).collect(), ..own }
+    }
+
+    /// Returns these rules beneath one more ceiling, and beneath those that lie above that one. Nothing is ever allowed by it
+    /// that was not before.
+    ///
+    /// ```
+    /// use haft_contract::{ToolId, Variables};
+    /// use haft_policy::{Action, Conditions, Rule, RuleScope, RuleSet, judge};
+    ///
+    /// let compile = |scope, rule| {
+    ///     RuleSet::compile([(scope, rule)], &Variables::default(), Conditions::default()).unwrap()
+    /// };
+    /// let ceiling = compile(RuleScope::Agent, Rule::new("todo", "*", Action::Deny));
+    /// let rules = compile(RuleScope::Session, Rule::new("*", "*", Action::Allow)).beneath(&ceiling);
+    /// let action = |tool: &str| judge(&ToolId::parse(tool).unwrap(), None, &rules).action;
+    /// assert_eq!((action("todo"), action("skill")), (Action::Deny, Action::Allow));
+    /// ```
+    #[must_use]
+    pub fn beneath(&self, ceiling: &Self) -> Self {
+        let without = Self { ceilings: Arc::default(), ..ceiling.clone() };
+        let above = self.ceilings.iter().chain(&*ceiling.ceilings).cloned();
+        Self { ceilings: above.chain([without]).collect(), ..self.clone() }
     }
 
     /// Returns these rules and more, as compiling all of them together would.
@@ -119,17 +147,24 @@ impl RuleSet {
         Ok(Self {
             rules: both(&self.rules, &added.rules),
             lapsed: both(&self.lapsed, &added.lapsed),
+            // What is added lies beneath them like everything else.
+            ceilings: Arc::clone(&self.ceilings),
         })
     }
 
     fn parted(rules: impl Iterator<Item = Arc<CompiledRule>>, conditions: Conditions) -> Self {
         let is_met = |rule: &Arc<CompiledRule>| conditions.meet(rule.rule.when);
         let (rules, lapsed): (Vec<_>, Vec<_>) = rules.partition(is_met);
-        Self { rules: rules.into(), lapsed: lapsed.into() }
+        Self { rules: rules.into(), lapsed: lapsed.into(), ceilings: Arc::default() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
         self.rules.iter()
+    }
+
+    /// Returns what lies above the rules.
+    pub(crate) fn ceilings(&self) -> &[Self] {
+        &self.ceilings
     }
 
     /// Returns the rules whose condition is not met.
@@ -210,7 +245,7 @@ impl std::error::Error for RuleErrors {}
 /// Returns whether it is safe that the rule does not hold: without an allow, less is allowed.
 fn may_lapse(rule: &ScopedRule) -> bool {
     let is_standing = match rule.scope {
-        RuleScope::Preset | RuleScope::Manifest => true,
+        RuleScope::Preset | RuleScope::Manifest | RuleScope::Agent => true,
         RuleScope::Builtin | RuleScope::Project | RuleScope::Session => false,
     };
     is_standing && rule.rule.action == Action::Allow

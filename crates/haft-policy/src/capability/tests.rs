@@ -268,3 +268,56 @@ fn named_capabilities() {
         ]],
     );
 }
+
+#[test]
+fn what_lies_within_a_bound_lies_within_both() {
+    let compile =
+        |read: &[&str]| Capabilities::compile(&requires_paths(read, &[]), &variables()).unwrap();
+    let left =
+        compile(&["{workspace}/**"]).within(&compile(&["src/**"])).within(&compile(&["**/*.rs"]));
+    let check = |path: &str, expected: Expect| {
+        let checked = left.check(&read(inside(path)));
+        expected.assert_eq(&checked.map_or_else(|err| err.to_string(), |()| "inside".to_owned()));
+    };
+    check("src/a.rs", expect!["inside"]);
+    check(
+        "a.rs",
+        expect![[
+            r#"fs.read of "a.rs" is outside fs.read ["src/**"]; stay inside, or grant more under requires"#
+        ]],
+    );
+    check(
+        "src/a",
+        expect![[
+            r#"fs.read of "src/a" is outside fs.read ["**/*.rs"]; stay inside, or grant more under requires"#
+        ]],
+    );
+}
+
+#[test]
+fn whole_directories_are_those_that_every_bound_leaves_whole() {
+    let roots = variables().workspace;
+    let compile = |(read, write): (&[&str], &[&str])| {
+        Capabilities::compile(&requires_paths(read, write), &variables()).unwrap()
+    };
+    let check = |own, bound, readable: &[&str], writable: &[&str]| {
+        let trees = compile(own).within(&compile(bound)).trees(&roots);
+        let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!((trees.readable, trees.writable), (paths(readable), paths(writable)));
+    };
+    const ALL: &[&str] = &["{workspace}/**"];
+    check((ALL, ALL), (ALL, ALL), &[], &["/more", "/work"]);
+    check((ALL, ALL), (ALL, &[]), &["/more", "/work"], &[]);
+    check((ALL, ALL), (&["**"], &["/work/src"]), &["/more", "/work"], &["/work/src"]);
+    check(
+        (ALL, ALL),
+        (&["/work/docs/**", "/work/docs/a/**", "**/*.rs", "/etc/**"], ALL),
+        &[],
+        &["/work/docs"],
+    );
+    check((&["src/**"], &["src/**"]), (&["/work/src/gen"], ALL), &[], &["/work/src/gen"]);
+    // What can be changed is read as well, so it has to be left for both.
+    check((ALL, ALL), (&["docs"], ALL), &[], &["/more/docs", "/work/docs"]);
+    check((&["/work/a"], ALL), (&["/work/b"], ALL), &[], &[]);
+    check((ALL, ALL), (&["src/*", "s*/**"], &[]), &[], &[]);
+}

@@ -20,6 +20,7 @@ fn rules(lines: &[&str]) -> RuleSet {
             "preset" => RuleScope::Preset,
             "builtin" => RuleScope::Builtin,
             "manifest" => RuleScope::Manifest,
+            "agent" => RuleScope::Agent,
             "project" => RuleScope::Project,
             "session" => RuleScope::Session,
             other => panic!("{other:?} is no scope"),
@@ -635,6 +636,75 @@ fn a_tree_in_which_a_deny_may_be_met_is_explained() {
         &["read-tree ."],
         expect![[
             r#"bash is denied fs.read of ".": the project rule `deny fs.read "*"` decides; the session rule `ask fs.read "secret/**"` would have to change, since it may match something beneath"#
+        ]],
+    );
+}
+
+/// Decides beneath a ceiling.
+#[track_caller]
+fn check_beneath(ceiling: &[&str], lines: &[&str], question: (&str, &str), expected: Expect) {
+    let tool = ToolId::parse(question.0).unwrap();
+    let accesses = [access(question.1)];
+    let rules = rules(lines).beneath(&rules(ceiling));
+    let decision = decide(&Question { tool: &tool, accesses: &accesses }, &rules);
+    expected.assert_eq(&decision.explain());
+}
+
+#[test]
+fn a_ceiling_takes_away_and_gives_nothing() {
+    let allowed = &["session allow * *"];
+    let ceiling = &["agent deny fs.write *", "agent allow fs.write docs/**", "agent allow bash *"];
+    check_beneath(
+        ceiling,
+        allowed,
+        ("edit", "write docs/a"),
+        expect![[r#"edit may do fs.write of "docs/a": the session rule `allow * "*"` decides"#]],
+    );
+    check_beneath(
+        ceiling,
+        allowed,
+        ("edit", "write src/a"),
+        expect![[
+            r#"edit is denied fs.write of "src/a": the agent rule `deny fs.write "*"` decides; what an agent's file denies no answer and no rule elsewhere allows"#
+        ]],
+    );
+    // What it allows is left to the others.
+    check_beneath(
+        ceiling,
+        &["manifest ask bash git*"],
+        ("bash", "run git push"),
+        expect![[
+            r#"bash needs approval for shell.run of "git push": the manifest rule `ask bash "git*"` decides; the rule `allow bash "git push"` would allow it"#
+        ]],
+    );
+    check_beneath(
+        ceiling,
+        &[],
+        ("read", "read a"),
+        expect![[
+            r#"read needs approval for fs.read of "a": no rule matches, and then the answer is ask; the rule `allow read "a"` would allow it"#
+        ]],
+    );
+}
+
+#[test]
+fn what_lifts_a_rule_is_not_offered_where_a_ceiling_stands() {
+    let asking = &["agent ask bash git push*"];
+    let question = ("bash", "run git push");
+    check_beneath(
+        asking,
+        &["session allow bash *"],
+        question,
+        expect![[
+            r#"bash needs approval for shell.run of "git push": the agent rule `ask bash "git push*"` decides; it asks every time, until the agent's file says otherwise"#
+        ]],
+    );
+    check_beneath(
+        asking,
+        &["project deny bash *"],
+        question,
+        expect![[
+            r#"bash is denied shell.run of "git push": the project rule `deny bash "*"` decides; whatever else is allowed, the agent rule `ask bash "git push*"` stands"#
         ]],
     );
 }

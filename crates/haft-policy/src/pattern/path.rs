@@ -2,7 +2,9 @@
 //! at: whether a name is a directory is not known here.
 
 use std::collections::BTreeSet;
-use std::path::{Component as PathComponent, Path};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component as PathComponent, Path, PathBuf};
 
 use haft_contract::Variables;
 
@@ -97,22 +99,24 @@ impl PathPattern {
         self.alternatives.iter().any(|alternative| alternative.may_match_beneath(directory))
     }
 
+    /// Returns the directories that the pattern names with all that is beneath them, from each of these roots where it does
+    /// not begin at the top.
+    pub(crate) fn directories(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        self.alternatives.iter().flat_map(|it| it.directories(roots)).collect()
+    }
+
     /// Returns whether no path can match, because a variable is empty.
     pub(crate) fn is_void(&self) -> bool {
         self.alternatives.is_empty()
     }
 
-    fn compile_expanded(
-        text: &str,
-        values: &[std::path::PathBuf],
-        rest: &str,
-    ) -> Result<Self, Fault> {
+    fn compile_expanded(text: &str, values: &[PathBuf], rest: &str) -> Result<Self, Fault> {
         if !rest.is_empty() && !rest.starts_with('/') {
             return Err(Fault::AfterVariable);
         }
         let below = parse_names(rest)?;
         let is_workspace = text.starts_with("{workspace}");
-        let alternative = |value: &std::path::PathBuf| {
+        let alternative = |value: &PathBuf| {
             let mut names = value_names(value)?;
             names.extend(below.iter().cloned());
             // Beneath the workspace a pattern is as specific as the same pattern written relative to it.
@@ -158,6 +162,21 @@ impl Anchored {
         let stars = self.names.iter().rposition(|name| matches!(name, Name::AnyDepth));
         let after_stars = stars.and_then(|at| self.names.get(at..));
         self.is_plain || after_stars.is_some_and(|names| names.iter().all(is_any))
+    }
+
+    fn directories(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
+        let literals = self.names.iter().map_while(|name| match name {
+            Name::Literal(literal) => Some(OsStr::from_bytes(literal)),
+            Name::Glob(_) | Name::AnyDepth => None,
+        });
+        let below: PathBuf = literals.collect();
+        let ends_there = |name: &Name| matches!(name, Name::AnyDepth);
+        let is_whole = self.names.iter().skip(below.iter().count()).all(ends_there);
+        match self.anchor {
+            _ if !is_whole => Vec::new(),
+            Anchor::FileSystemRoot => vec![Path::new("/").join(below)],
+            Anchor::WorkspaceRoot => roots.iter().map(|root| root.join(&below)).collect(),
+        }
     }
 
     fn may_match_beneath(&self, directory: &PathSubject) -> bool {

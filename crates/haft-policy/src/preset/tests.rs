@@ -88,7 +88,7 @@ fn read_only() {
         skill nothing: allow
         tool_search nothing: allow
         question nothing: allow
-        task nothing: ask
+        task nothing: allow
     "#]],
     );
 }
@@ -132,7 +132,7 @@ fn workspace() {
             skill nothing: allow
             tool_search nothing: allow
             question nothing: allow
-            task nothing: ask
+            task nothing: allow
         "#]],
     );
 }

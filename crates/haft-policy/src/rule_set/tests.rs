@@ -119,6 +119,8 @@ fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
     for (scope, action, is_good) in [
         (RuleScope::Preset, Action::Allow, true),
         (RuleScope::Manifest, Action::Allow, true),
+        (RuleScope::Agent, Action::Allow, true),
+        (RuleScope::Agent, Action::Deny, false),
         (RuleScope::Manifest, Action::Ask, false),
         (RuleScope::Manifest, Action::Deny, false),
         (RuleScope::Builtin, Action::Allow, false),
@@ -134,7 +136,7 @@ fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
     check(
         &[conditioned(Action::Deny)],
         expect![[
-            r#"manifest rule `deny bash "*" when sandboxed`: it holds only when sandboxed: expected such a condition on an allow of a preset or a manifest; leave `when` out"#
+            r#"manifest rule `deny bash "*" when sandboxed`: it holds only when sandboxed: expected such a condition on an allow of a preset, a manifest or an agent; leave `when` out"#
         ]],
     );
 }

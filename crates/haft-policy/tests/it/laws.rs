@@ -32,7 +32,8 @@ fn conditioned(rules: &[Scoped], mask: u8) -> Vec<Scoped> {
 
 /// Returns the rules of the scopes whose denies no other scope changes.
 fn pinning(rules: &[Scoped]) -> Vec<Scoped> {
-    let is_pinning = |scope| matches!(scope, RuleScope::Builtin | RuleScope::Manifest);
+    let is_pinning =
+        |scope| matches!(scope, RuleScope::Builtin | RuleScope::Manifest | RuleScope::Agent);
     rules.iter().filter(|(scope, _)| is_pinning(*scope)).cloned().collect()
 }
 

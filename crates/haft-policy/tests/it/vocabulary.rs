@@ -71,6 +71,7 @@ pub(crate) fn scope() -> impl Strategy<Value = RuleScope> {
         RuleScope::Preset,
         RuleScope::Builtin,
         RuleScope::Manifest,
+        RuleScope::Agent,
         RuleScope::Project,
         RuleScope::Session,
     ])
