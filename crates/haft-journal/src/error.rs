@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use haft_contract::{CallId, RunId};
 
-use crate::{Holder, Owner, Status};
+use crate::{Holder, MessageId, Owner, Status};
 
 /// Says why a journal could not record or answer.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,28 @@ pub enum JournalError {
     UnknownCall {
         /// The call.
         call: CallId,
+    },
+    /// The row of a chat does not belong where it was brought, or is too large.
+    #[error(
+        "{record} cannot be recorded in session {run}, and nothing that came with it was: expected {expected}"
+    )]
+    UnfitRecord {
+        /// The row.
+        record: String,
+        /// The run, and so the chat, that it was brought to.
+        run: RunId,
+        /// What fits.
+        expected: String,
+    },
+    /// There is no such message.
+    #[error(
+        "message {message} is not in session {run}: see `haft sessions show {run}` for what was said there"
+    )]
+    UnknownMessage {
+        /// The chat.
+        run: RunId,
+        /// The message.
+        message: MessageId,
     },
     /// The call cannot end like this.
     #[error("call {call} cannot be recorded as {found}: expected {expected}")]

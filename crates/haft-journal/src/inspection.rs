@@ -2,22 +2,29 @@
 //! and adds what only it can know of its file. Only what also holds after any process was killed at any instruction is
 //! a promise: numbers, for one, may have gaps, because a read leaves no trace before it has ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use haft_contract::{Effect, RunId};
 use serde::de::IgnoredAny;
 
 use crate::lease::Standing;
 use crate::limits::FINDINGS_MAX;
-use crate::{CallRow, Finding, LateOutcome, Status, Verdict};
+use crate::{
+    CallRow, ChatId, ChatMessage, ChatPart, ChatRole, ChatSession, Finding, LateOutcome, MessageId,
+    MessageKind, PartState, Status, Verdict,
+};
 
-/// One look at all rows: first every run, then the calls in the order of their places.
+/// One look at all rows: first every run, then the calls in the order of their places; and every chat, then every message, then
+/// every part.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     findings: Vec<Finding>,
     standings: HashMap<RunId, Standing>,
     /// Of the run whose calls are being shown.
     keys: RunKeys,
+    chats: HashSet<ChatId>,
+    /// The chat of each message.
+    messages: HashMap<MessageId, ChatId>,
 }
 
 /// What the keys of one run stand for.
@@ -70,6 +77,62 @@ impl Inspection {
         self.json("envelopes are JSON", &late.envelope, name);
         if late.status == Status::Intended {
             self.find("late outcomes have ended", format!("{} is intended", name()));
+        }
+    }
+
+    /// Looks at a chat.
+    pub(crate) fn chat(&mut self, chat: &ChatSession) {
+        let name = || format!("session {}", chat.id);
+        self.chats.insert(chat.id.clone());
+        if !self.standings.contains_key(&chat.id.run()) {
+            self.find("sessions are runs", format!("{} has no run", name()));
+        }
+        self.json("what is noted of sessions is JSON", &chat.permissions_json, name);
+        self.json("what is noted of sessions is JSON", &chat.metadata_json, name);
+    }
+
+    /// Looks at a message.
+    pub(crate) fn message(&mut self, message: &ChatMessage) {
+        self.messages.insert(message.id.clone(), message.session_id.clone());
+        if !self.chats.contains(&message.session_id) {
+            self.find("messages belong to sessions", format!("message {}", message.id));
+        }
+        let is_summary = message.kind == MessageKind::Summary;
+        if is_summary != message.covers_through.is_some() {
+            self.find("summaries cover messages", format!("message {}", message.id));
+        }
+        let has_ended = message.role == ChatRole::User || message.finish.is_some();
+        if message.completed_at_ms.is_some() && !has_ended {
+            self.find("whole messages have ended", format!("message {}", message.id));
+        }
+    }
+
+    /// Looks at a part of a message. Of one that is being removed, the message is there until its parts are gone.
+    pub(crate) fn part(&mut self, part: &ChatPart) {
+        let name = || format!("part {}", part.id);
+        if self.messages.get(&part.message_id) != Some(&part.session_id) {
+            self.find("parts belong to messages", name());
+        }
+        if let Some(found) = part.misfit() {
+            self.find(
+                "parts are what they say",
+                format!("{} is {} with {found}", name(), part.kind),
+            );
+        }
+        // What a model wrote and nobody could read was answered with an error.
+        let is_read =
+            matches!(part.state, Some(PartState::InputAvailable | PartState::OutputAvailable));
+        let texts = [
+            is_read.then_some(part.input_json.as_deref()).flatten(),
+            part.output_json.as_deref(),
+            part.signatures_json.as_deref(),
+        ];
+        for text in texts.into_iter().flatten() {
+            self.json("what tools are given and answer is JSON", text, name);
+        }
+        let run = format!("{}/", part.session_id);
+        if part.call_id.as_ref().is_some_and(|call| !call.starts_with(&run)) {
+            self.find("calls of parts are of their session", name());
         }
     }
 

@@ -4,7 +4,7 @@
 use haft_contract::{BoxFuture, CallId, RunId, Scope};
 
 use crate::{
-    AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    AttemptState, CallQuery, CallRow, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
     JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
     Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
@@ -15,7 +15,7 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 /// What becomes of a record that is on its way: whether it was made, as firmly as it was promised.
 pub type Settled = BoxFuture<'static, Result<(), JournalError>>;
 
-/// Records runs and calls, and answers what was recorded.
+/// Records runs and calls, and answers what was recorded; what was said in [chats](Chats), too.
 ///
 /// A method that has answered `Ok` has committed: the record survives the death of this process. Where it
 /// says *durable*, it survives the loss of power too. Dropping a future does not take back a record that was
@@ -25,7 +25,7 @@ pub type Settled = BoxFuture<'static, Result<(), JournalError>>;
 /// of the run is changed: the method answers [`JournalError::Fenced`].
 ///
 /// Outside this crate a journal can be wrapped but not written anew, because only this crate makes an [`Intent`].
-pub trait Journal: Send + Sync {
+pub trait Journal: Chats {
     /// Takes a run, which is recorded first if it is not there; one that is there keeps what was recorded of it, and that is
     /// durable from then on: whoever goes on builds on it.
     ///

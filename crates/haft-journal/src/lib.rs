@@ -1,7 +1,8 @@
 //! The record of every call: what was about to happen, and what happened. One trait, [`Journal`], with SQLite,
 //! PostgreSQL and memory behind it. An effect's intent is on disk before the effect runs and its outcome before anyone hears
 //! of it, so a process can die at any instruction and the next one knows where it stood. One process at a time
-//! advances a run: a [`Lease`] says which, and the epoch in it keeps out one that was taken for dead.
+//! advances a run: a [`Lease`] says which, and the epoch in it keeps out one that was taken for dead. What a person and an
+//! agent said to each other is kept beside the calls that were made for it: [`Chats`].
 //!
 //! The journal stores what it is given: cutting bodies down to digests, numbering calls, reading the clock and
 //! deciding whether a recorded call may stand in for a new one are the runtime's work.
@@ -53,6 +54,7 @@
 #![deny(missing_docs)]
 
 mod call;
+mod chat;
 mod entry;
 mod error;
 mod inspection;
@@ -77,6 +79,11 @@ pub use postgres::PostgresJournal;
 pub use sqlite::SqliteJournal;
 
 pub use call::{Intent, NewRun, Outcome, PlannedCall, Status};
+pub use chat::{
+    ChatFirmness, ChatId, ChatIdError, ChatMessage, ChatMode, ChatPart, ChatQuery, ChatRecord,
+    ChatRole, ChatSession, ChatStatus, Chats, MessageFinish, MessageId, MessageKind, MessageQuery,
+    PartId, PartKind, PartState, TokenCounts,
+};
 pub use query::{CallOrder, CallQuery, RunQuery};
 pub use row::{
     AttemptState, CallRow, EarlierEffect, EarlierEffects, LateOutcome, RecordedCall, RunRow,

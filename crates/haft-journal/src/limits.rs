@@ -35,7 +35,12 @@ pub const KEEPALIVE_RETRIES_MAX: u32 = 3;
 pub const QUERY_CALLS_MAX: u32 = 10_000;
 /// Most runs that one query answers.
 pub const QUERY_RUNS_MAX: u32 = 1_000;
-/// Bytes of inputs, accesses and envelopes after which a query answers with the calls it has.
+/// Most chats that one query answers.
+pub const QUERY_CHATS_MAX: u32 = 1_000;
+/// Most messages that one query answers.
+pub const QUERY_MESSAGES_MAX: u32 = 10_000;
+/// Bytes of inputs, accesses and envelopes after which a query answers with the calls it has, and bytes of what was said
+/// after which it answers with the messages it has.
 pub const QUERY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Characters of the input of an earlier attempt's call that a retry is told.
 pub const EARLIER_INPUT_CHARS: usize = 200;
@@ -46,7 +51,13 @@ pub const VIEW_OUTPUT_BYTES_MAX: usize = haft_contract::limits::OUTPUT_BYTES_DEF
 pub const LEASE_MS_MAX: u64 = 10 * 60 * 1_000;
 /// Times in a row that a run is taken up and comes no further before nobody may take it up again.
 pub const RESUMES_MAX: u32 = 10;
-/// Calls that one commit removes.
+/// Rows of a chat that are recorded together.
+pub const CHAT_RECORDS_MAX: usize = 4_096;
+/// Bytes of text in one row of a chat: in a part of a message, its text or its arguments and answer.
+pub const CHAT_RECORD_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of the id that a provider gives a tool call: databases bound what they sort by.
+pub const TOOL_CALL_ID_BYTES_MAX: usize = 1_024;
+/// Calls that one commit removes, and rows of chats.
 pub const PRUNE_CALLS_MAX: u32 = 256;
 /// Findings with which one look at a journal ends.
 pub const FINDINGS_MAX: usize = 1_000;
@@ -110,6 +121,20 @@ pub const TABLE: &[Limit] = &[
         "the answer ends there",
     ),
     Limit::new(
+        "QUERY_CHATS_MAX",
+        QUERY_CHATS_MAX as u64,
+        "sessions",
+        "the answer to one query",
+        "the answer ends there",
+    ),
+    Limit::new(
+        "QUERY_MESSAGES_MAX",
+        QUERY_MESSAGES_MAX as u64,
+        "messages",
+        "the answer to one query",
+        "the answer ends there",
+    ),
+    Limit::new(
         "CONNECT_MS_MAX",
         CONNECT_MS_MAX,
         "milliseconds",
@@ -162,8 +187,8 @@ pub const TABLE: &[Limit] = &[
         "QUERY_BYTES_MAX",
         QUERY_BYTES_MAX as u64,
         "bytes",
-        "the calls that answer one query",
-        "the answer ends with the call that crosses it",
+        "the calls that answer one query, or the messages",
+        "the answer ends with the call or the message that crosses it",
     ),
     Limit::new(
         "EARLIER_INPUT_CHARS",
@@ -201,9 +226,30 @@ pub const TABLE: &[Limit] = &[
         "nobody may take it up before a person settled its call",
     ),
     Limit::new(
+        "CHAT_RECORDS_MAX",
+        CHAT_RECORDS_MAX as u64,
+        "rows",
+        "what is recorded of a session in one step",
+        "nothing of it is recorded",
+    ),
+    Limit::new(
+        "CHAT_RECORD_BYTES_MAX",
+        CHAT_RECORD_BYTES_MAX as u64,
+        "bytes",
+        "the texts of one row of a session: of a part of a message, for one",
+        "nothing of the step is recorded",
+    ),
+    Limit::new(
+        "TOOL_CALL_ID_BYTES_MAX",
+        TOOL_CALL_ID_BYTES_MAX as u64,
+        "bytes",
+        "the id of a tool call in a session",
+        "nothing of the step is recorded",
+    ),
+    Limit::new(
         "PRUNE_CALLS_MAX",
         PRUNE_CALLS_MAX as u64,
-        "calls",
+        "calls, or rows of sessions",
         "one commit that removes old runs",
         "the others go in the next commit",
     ),

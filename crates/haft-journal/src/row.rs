@@ -267,7 +267,7 @@ pub(crate) fn collect_rows<E>(
 }
 
 /// Puts stored JSON into the output as it is, not as a string of JSON. A text that is not JSON stays a string.
-fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     match serde_json::from_str::<&RawValue>(text) {
         Ok(json) => json.serialize(serializer),
         Err(_) => text.serialize(serializer),
@@ -275,7 +275,7 @@ fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> 
 }
 
 #[expect(clippy::ref_option, reason = "the signature is serde's")]
-fn as_optional_json<S: Serializer>(
+pub(crate) fn as_optional_json<S: Serializer>(
     text: &Option<String>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

@@ -1,16 +1,17 @@
 //! What operators do with a journal as a whole: keep it small, and look whether it is sound.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use haft_contract::RunId;
 use serde::Serialize;
 
-/// Says which runs may go. A run that somebody holds stays, whatever its age.
+/// Says which runs may go. A run that somebody holds stays, whatever its age. A chat and those that it began go together, when
+/// all of them were quiet that long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Runs whose latest record is older than this go, in milliseconds since 1970.
     pub before_ms: Option<u64>,
-    /// While the texts of all calls together hold more than this many bytes, the run that was quiet for longest goes.
+    /// While the texts of all calls and chats together hold more than this many bytes, the run that was quiet for longest goes.
     pub bytes_max: Option<u64>,
     /// Whether a run stays that has a call in doubt, of which nobody has said yet whether it happened: who does not know of
     /// the call makes it again. Another run goes in its place.
@@ -50,9 +51,11 @@ pub struct Finding {
 #[derive(Debug)]
 pub(crate) struct RunAge {
     pub(crate) run: RunId,
+    /// The run of the chat that began it.
+    pub(crate) parent: Option<RunId>,
     /// When the run was heard of last, in milliseconds since 1970.
     pub(crate) latest_ms: u64,
-    /// How much its calls hold.
+    /// How much its calls hold, and what was said.
     pub(crate) bytes: u64,
     pub(crate) is_held: bool,
     /// Whether it has a `once` call of which nobody knows whether it happened.
@@ -87,24 +90,88 @@ impl Retention {
         Candidates { going, kept_in_doubt }
     }
 
-    /// Returns those of all runs that go, the one that was quiet for longest first.
-    pub(crate) fn chosen(self, mut ages: Vec<RunAge>) -> Due {
-        ages.sort_by_key(|age| age.latest_ms);
+    /// Returns those of all runs that go, the one that was quiet for longest first; of a family whoever began another before it.
+    pub(crate) fn chosen(self, ages: Vec<RunAge>) -> Due {
         let mut bytes: u64 = ages.iter().map(|age| age.bytes).sum();
         let mut chosen = Due::default();
-        for age in ages {
-            let is_old = self.before_ms.is_some_and(|before_ms| age.latest_ms < before_ms);
+        let mut families = families(ages);
+        families.sort_by_key(|family| family.latest_ms);
+        for family in families {
+            let is_old = self.before_ms.is_some_and(|before_ms| family.latest_ms < before_ms);
             let is_too_much = self.bytes_max.is_some_and(|bytes_max| bytes > bytes_max);
-            if age.is_held || !(is_old || is_too_much) {
+            if family.is_held || !(is_old || is_too_much) {
                 continue;
             }
-            if self.keeps_in_doubt && age.is_in_doubt {
-                chosen.kept_in_doubt.push(age.run);
+            if self.keeps_in_doubt && !family.in_doubt.is_empty() {
+                chosen.kept_in_doubt.extend(family.in_doubt);
             } else {
-                bytes -= age.bytes;
-                chosen.runs.push(age.run);
+                bytes -= family.bytes;
+                chosen.runs.extend(family.runs);
             }
         }
         chosen
+    }
+}
+
+/// A run, and the runs of the chats that were begun in it: what decides whether one may go decides it for all.
+#[derive(Debug, Default)]
+struct Family {
+    runs: Vec<RunId>,
+    in_doubt: Vec<RunId>,
+    latest_ms: u64,
+    bytes: u64,
+    is_held: bool,
+}
+
+impl Family {
+    fn add(&mut self, age: RunAge) {
+        self.latest_ms = self.latest_ms.max(age.latest_ms);
+        self.bytes += age.bytes;
+        self.is_held |= age.is_held;
+        if age.is_in_doubt {
+            self.in_doubt.push(age.run.clone());
+        }
+        self.runs.push(age.run);
+    }
+}
+
+/// Puts runs together that go together, each behind the one that began it, which was recorded before.
+fn families(ages: Vec<RunAge>) -> Vec<Family> {
+    let mut families: Vec<Family> = Vec::new();
+    let mut by_run: HashMap<RunId, usize> = HashMap::new();
+    for age in ages {
+        // One whose parent is gone already is the first of its own.
+        let known = age.parent.as_ref().and_then(|parent| by_run.get(parent).copied());
+        let index = known.unwrap_or(families.len());
+        by_run.insert(age.run.clone(), index);
+        if known.is_none() {
+            families.push(Family::default());
+        }
+        if let Some(family) = families.get_mut(index) {
+            family.add(age);
+        }
+    }
+    families
+}
+
+/// Which runs stay although they were to go, because they are in use again: with them stays what they began.
+#[derive(Debug, Default)]
+pub(crate) struct Families {
+    kept: HashSet<RunId>,
+}
+
+impl Families {
+    /// Returns whether a run may go, which it may not if the one that began it stays.
+    pub(crate) fn may_go(&mut self, run: &RunId, parent: Option<&RunId>) -> bool {
+        let may_go = parent.is_none_or(|parent| !self.kept.contains(parent));
+        if !may_go {
+            self.keep(run.clone());
+        }
+        may_go
+    }
+
+    /// Says that a run stays.
+    pub(crate) fn keep(&mut self, run: RunId) {
+        self.kept.insert(run);
     }
 }

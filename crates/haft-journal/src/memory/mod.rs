@@ -1,17 +1,20 @@
 //! The journal that forgets everything when it is dropped: for tests, and for runs that nobody will resume. It keeps
 //! every promise of the trait but durability, which it cannot have. What each record does is in `records`.
 
+mod chats;
 mod records;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use haft_contract::{CallId, RunId, Scope};
 
+use crate::chat::Batch;
 use crate::entry::Entry;
 use crate::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settlement, SnapshotNote,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    Journal, JournalError, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome,
+    PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, Settlement, SnapshotNote,
 };
 use records::Records;
 
@@ -39,6 +42,41 @@ impl MemoryJournal {
         answer: impl FnOnce(&mut Records) -> Result<T, JournalError> + Send + 'a,
     ) -> Answer<'a, T> {
         Box::pin(async move { answer(&mut self.records()) })
+    }
+}
+
+impl Chats for MemoryJournal {
+    fn record_chat(
+        &self,
+        lease: &Lease,
+        records: Vec<ChatRecord>,
+        _firmness: ChatFirmness,
+    ) -> Answer<'_, ()> {
+        let lease = lease.clone();
+        self.answer(move |journal| journal.record_chat(&lease, &Batch::new(&lease.run, records)?))
+    }
+
+    fn rewind_chat(&self, lease: &Lease, from: &MessageId, at_ms: u64) -> Answer<'_, u64> {
+        let (lease, from) = (lease.clone(), from.clone());
+        self.answer(move |records| records.rewind_chat(&lease, &from, at_ms))
+    }
+
+    fn chat(&self, id: &ChatId) -> Answer<'_, Option<ChatSession>> {
+        let id = id.clone();
+        self.answer(move |records| Ok(records.chats().chat(&id)))
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<ChatSession>> {
+        self.answer(move |records| Ok(records.chats().chats(&query)))
+    }
+
+    fn chat_messages(
+        &self,
+        chat: &ChatId,
+        query: MessageQuery,
+    ) -> Answer<'_, Vec<(ChatMessage, Vec<ChatPart>)>> {
+        let chat = chat.clone();
+        self.answer(move |records| Ok(records.chats().messages(&chat, &query)))
     }
 }
 

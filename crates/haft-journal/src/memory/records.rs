@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 use haft_contract::{CallId, Effect, RunId, Scope};
 
+use super::chats::ChatTables;
+use crate::chat::Batch;
 use crate::entry::{Closing, Entry};
 use crate::inspection::Inspection;
 use crate::lease::Standing;
@@ -14,9 +16,10 @@ use crate::limits::RESUMES_MAX;
 use crate::row::collect_rows;
 use crate::upkeep::RunAge;
 use crate::{
-    AttemptState, CallOrder, CallQuery, CallRow, Claim, Due, EarlierEffect, EarlierEffects,
-    Finding, Holder, JournalError, LateOutcome, Lease, NewRun, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status, UnheardCall, Verdict,
+    AttemptState, CallOrder, CallQuery, CallRow, ChatId, Claim, Due, EarlierEffect, EarlierEffects,
+    Finding, Holder, JournalError, LateOutcome, Lease, MessageId, NewRun, PlannedCall, Pruned,
+    RecordedCall, Retention, RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status,
+    UnheardCall, Verdict,
 };
 
 /// Orders calls by run, node, iteration, attempt and seq.
@@ -32,6 +35,7 @@ pub(super) struct Records {
     snapshots: Vec<SnapshotNote>,
     /// In the order in which they came.
     late_outcomes: Vec<LateOutcome>,
+    chats: ChatTables,
     last_change: u64,
     last_run: u64,
     /// The greatest epoch of a run that was removed: one of the same name counts on from there.
@@ -256,6 +260,32 @@ impl Records {
         late.cloned().collect()
     }
 
+    pub(super) fn record_chat(&mut self, lease: &Lease, batch: &Batch) -> Result<(), JournalError> {
+        self.admit_lease(lease)?;
+        let runs = &self.runs;
+        self.chats.record(&lease.run, batch, |run| runs.contains_key(run))?;
+        if batch.is_step_ahead()
+            && let Some(run) = self.runs.get_mut(&lease.run)
+        {
+            run.standing.fruitless = 0;
+        }
+        Ok(())
+    }
+
+    pub(super) fn rewind_chat(
+        &mut self,
+        lease: &Lease,
+        from: &MessageId,
+        at_ms: u64,
+    ) -> Result<u64, JournalError> {
+        self.admit_lease(lease)?;
+        self.chats.rewind(&lease.run, from, at_ms)
+    }
+
+    pub(super) fn chats(&self) -> &ChatTables {
+        &self.chats
+    }
+
     pub(super) fn calls(&self, query: &CallQuery) -> Result<Vec<CallRow>, JournalError> {
         let rows = match lowest_place(query) {
             Some(lowest) => self.calls.range(lowest..),
@@ -312,6 +342,9 @@ impl Records {
         }
         self.calls.values().for_each(|row| inspection.call(row));
         self.late_outcomes.iter().for_each(|late| inspection.late_outcome(late));
+        self.chats.sessions().for_each(|chat| inspection.chat(chat));
+        self.chats.every_message().for_each(|message| inspection.message(message));
+        self.chats.every_part().for_each(|part| inspection.part(part));
         inspection.into_findings()
     }
 
@@ -423,10 +456,15 @@ impl Records {
     fn age(&self, run: &Run) -> RunAge {
         let rows = || self.rows_of(&run.run.id);
         let times = rows().map(|row| row.started_at_ms.max(row.finished_at_ms.unwrap_or_default()));
+        let (chat, said_bytes) = self.chats.of_run(&run.run.id).unzip();
+        let heard_at_ms = chat.map_or(0, |chat| chat.updated_at_ms);
+        let bytes: u64 =
+            rows().map(|row| u64::try_from(row.text_bytes()).unwrap_or(u64::MAX)).sum();
         RunAge {
             run: run.run.id.clone(),
-            latest_ms: times.fold(run.run.started_at_ms, u64::max),
-            bytes: rows().map(|row| u64::try_from(row.text_bytes()).unwrap_or(u64::MAX)).sum(),
+            parent: chat.and_then(|chat| chat.parent_id.as_ref()).map(ChatId::run),
+            latest_ms: times.fold(run.run.started_at_ms.max(heard_at_ms), u64::max),
+            bytes: bytes + said_bytes.unwrap_or_default(),
             is_held: run.standing.holder.is_some(),
             is_in_doubt: rows().any(|row| {
                 row.effect == Effect::Once && row.status == Status::Unknown && row.verdict.is_none()
@@ -441,6 +479,7 @@ impl Records {
         self.heard.retain(|(of, ..)| of != run);
         self.snapshots.retain(|note| note.call.scope.run != *run);
         self.late_outcomes.retain(|late| late.call.scope.run != *run);
+        self.chats.remove(run);
     }
 
     fn run_row(&self, run: &Run) -> RunRow {

@@ -94,13 +94,18 @@ pub(super) async fn open(db: &Client, run: &NewRun, claim: &Claim) -> Applied<Le
 /// Holds a run for longer.
 pub(super) async fn renew(db: &Client, lease: &Lease, claim: &Claim) -> Applied<()> {
     let claim = by_the_servers_clock(db, claim).await?;
-    match standing(db, &lease.run).await? {
-        Some(standing) => match standing.admit_lease(lease) {
-            Ok(()) => extend(db, &lease.run, &claim).await.map(Ok),
-            Err(refusal) => Ok(Err(refusal)),
-        },
-        None => Ok(Err(JournalError::UnknownRun { run: lease.run.clone() })),
+    match admitted(db, lease).await? {
+        Ok(_) => extend(db, &lease.run, &claim).await.map(Ok),
+        Err(refusal) => Ok(Err(refusal)),
     }
+}
+
+/// Returns what the run's row says, if the run is held under this very lease.
+pub(super) async fn admitted(db: &Client, lease: &Lease) -> Applied<Standing> {
+    Ok(match standing(db, &lease.run).await? {
+        Some(standing) => standing.admit_lease(lease).map(|()| standing),
+        None => Err(JournalError::UnknownRun { run: lease.run.clone() }),
+    })
 }
 
 /// Gives a run back. A run that is free under the same epoch, after a session broke, was given back by what was sent in

@@ -5,6 +5,7 @@
 mod action;
 mod address;
 mod batch;
+mod chat;
 mod failure;
 mod lease;
 mod query;
@@ -30,14 +31,17 @@ use haft_contract::{CallId, RunId, Scope};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_postgres::{Client, Row};
 
+use crate::chat::Batch;
 use crate::entry::{Entry, Firmness};
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX, SESSIONS_MAX};
 use crate::row::collect_rows;
-use crate::upkeep::Candidates;
+use crate::upkeep::{Candidates, Families};
 use crate::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settled, Settlement, SnapshotNote,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    Journal, JournalError, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome,
+    PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, Settled, Settlement,
+    SnapshotNote,
 };
 use action::{Applied, action};
 use address::Address;
@@ -215,6 +219,50 @@ impl fmt::Debug for PostgresJournal {
     }
 }
 
+impl Chats for PostgresJournal {
+    fn record_chat(
+        &self,
+        lease: &Lease,
+        records: Vec<ChatRecord>,
+        firmness: ChatFirmness,
+    ) -> Answer<'_, ()> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            let batch = Batch::new(&lease.run, records)?;
+            let record = async move |db: &Client, _pass| chat::record(db, &lease, &batch).await;
+            self.write(firmness.into(), record).await
+        })
+    }
+
+    fn rewind_chat(&self, lease: &Lease, from: &MessageId, at_ms: u64) -> Answer<'_, u64> {
+        let (lease, from) = (lease.clone(), from.clone());
+        let rewind =
+            async move |db: &Client, pass| chat::rewind(db, &lease, &from, (at_ms, pass)).await;
+        Box::pin(self.write(Firmness::Power, rewind))
+    }
+
+    fn chat(&self, id: &ChatId) -> Answer<'_, Option<ChatSession>> {
+        let query = Query::chat(id);
+        Box::pin(async move { Ok(self.read(query, chat::session_row).await?.pop()) })
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<ChatSession>> {
+        Box::pin(self.read(Query::chats(&query), chat::session_row))
+    }
+
+    fn chat_messages(
+        &self,
+        chat: &ChatId,
+        query: MessageQuery,
+    ) -> Answer<'_, Vec<(ChatMessage, Vec<ChatPart>)>> {
+        let query = Query::messages(chat, &query);
+        Box::pin(async move {
+            let rows = self.ask(query).await?;
+            chat::gathered(&rows).map_err(|trouble| trouble.error(&self.path))
+        })
+    }
+}
+
 impl Journal for PostgresJournal {
     fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease> {
         let open = async move |db: &Client, _pass| lease::open(db, &run, &claim).await;
@@ -352,11 +400,17 @@ impl Journal for PostgresJournal {
         Box::pin(async move {
             let found = self.candidates(retention).await?;
             let mut pruned = Pruned { kept_in_doubt: found.kept_in_doubt, ..Pruned::default() };
+            let mut families = Families::default();
             for candidate in found.going {
                 let (run, calls) = (candidate.run.clone(), candidate.calls);
+                if !families.may_go(&run, candidate.parent.as_ref()) {
+                    continue;
+                }
                 if self.remove(candidate).await? {
                     pruned.runs.push(run);
                     pruned.calls += calls;
+                } else {
+                    families.keep(run);
                 }
             }
             Ok(pruned)

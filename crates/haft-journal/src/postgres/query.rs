@@ -1,6 +1,8 @@
 //! The queries: what is asked for what, each one statement that is planned for its values when it is asked. What rows mean
 //! is read elsewhere.
 
+mod chat;
+
 use haft_contract::{CallId, RunId, Scope};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -201,15 +203,21 @@ impl Query {
         Self { text, parameters }
     }
 
-    /// Asks what decides whether a run may go, for every run.
+    /// Asks what decides whether a run may go, for every run. What is said in a chat is asked for apart: beside its calls, each
+    /// part would be counted as often as there are calls.
     pub(super) fn ages() -> Self {
+        let said_bytes = format!(
+            "(SELECT sum({}) FROM haft.chat_parts AS part WHERE part.session_id = run.id)",
+            chat::PART_BYTES
+        );
         let text = format!(
             "SELECT run.id, run.owner_id IS NOT NULL, \
-             greatest(run.started_at_ms, max(call.started_at_ms), max(call.finished_at_ms)), \
-             coalesce(sum({CALL_BYTES}), 0)::bigint, coalesce(max(call.change), 0), run.epoch, run.is_going, \
-             count(call.change), coalesce(bool_or(status = 'unknown' AND verdict IS NULL AND effect = 'once'), false) \
-             FROM haft.runs AS run LEFT JOIN haft.calls AS call ON call.run = run.id GROUP BY run.number \
-             ORDER BY run.number"
+             greatest(run.started_at_ms, max(call.started_at_ms), max(call.finished_at_ms), chat.updated_at_ms), \
+             (coalesce(sum({CALL_BYTES}), 0) + coalesce({said_bytes}, 0))::bigint, coalesce(max(call.change), 0), \
+             run.epoch, run.is_going, count(call.change), \
+             coalesce(bool_or(call.status = 'unknown' AND verdict IS NULL AND effect = 'once'), false), chat.parent_id \
+             FROM haft.runs AS run LEFT JOIN haft.calls AS call ON call.run = run.id \
+             LEFT JOIN haft.chat_sessions AS chat ON chat.id = run.id GROUP BY run.number, chat.id ORDER BY run.number"
         );
         Self { text, parameters: Vec::new() }
     }

@@ -23,7 +23,7 @@ const CALL_RESOLVE: &str = "\
 UPDATE haft.calls SET change = $1, status = $2, verdict = $3, settled_by = $4, finished_at_ms = $5, envelope = $6 \
 WHERE change = $7";
 
-const FRUITLESS_RESET: &str = "UPDATE haft.runs SET fruitless = 0 WHERE id = $1";
+pub(super) const FRUITLESS_RESET: &str = "UPDATE haft.runs SET fruitless = 0 WHERE id = $1";
 
 const SNAPSHOT_UPSERT: &str = "\
 INSERT INTO haft.snapshots (run, node, iteration, attempt, seq, root, before, after, note, taken_at_ms) \
@@ -31,8 +31,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
 ON CONFLICT (run, node, iteration, attempt, seq, root) DO UPDATE SET \
 before = excluded.before, after = excluded.after, note = excluded.note, taken_at_ms = excluded.taken_at_ms";
 
-/// Writes what became of a call in doubt. A row that says so already, after a session broke, is the one that was
-/// written in it.
 /// Records that the driver was told what became of a call.
 pub(super) async fn hear(db: &Client, call: &CallId) -> Applied<()> {
     let Scope { run, node, iteration, attempt } = &call.scope;
@@ -43,6 +41,8 @@ pub(super) async fn hear(db: &Client, call: &CallId) -> Applied<()> {
     Ok(if heard == 1 { Ok(()) } else { Err(JournalError::UnknownCall { call: call.clone() }) })
 }
 
+/// Writes what became of a call in doubt. A row that says so already, after a session broke, is the one that was
+/// written in it.
 pub(super) async fn resolve(db: &Client, settlement: &Settlement, pass: Pass) -> Applied<CallRow> {
     let call = &settlement.call;
     let rows = Query::calls(&CallQuery::of_call(call.clone())).ask(db).await?;

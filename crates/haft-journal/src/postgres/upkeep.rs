@@ -1,4 +1,4 @@
-//! Removing runs and looking whether the database is sound. A long run is removed in several commits, so that nobody else
+//! Removing runs, with the chats that they are of, and looking whether the database is sound. A long run is removed in several commits, so that nobody else
 //! is kept waiting for long; from the first on it is marked as going, so that nobody can take what is left of it.
 
 use std::pin::pin;
@@ -8,6 +8,7 @@ use haft_contract::RunId;
 use tokio_postgres::{Client, Row};
 
 use super::action::Applied;
+use super::chat::{self, MESSAGE_COLUMNS, PART_COLUMNS, SESSION_COLUMNS};
 use super::failure::Trouble;
 use super::lease::{self, STANDING_COLUMNS};
 use super::row::{self, CALL_COLUMNS, Columns as _, LATE_COLUMNS};
@@ -25,6 +26,14 @@ DELETE FROM haft.calls WHERE change = ANY (ARRAY(SELECT change FROM haft.calls W
 
 const SNAPSHOTS_DELETE: &str = "\
 DELETE FROM haft.snapshots WHERE number = ANY (ARRAY(SELECT number FROM haft.snapshots WHERE run = $1 LIMIT $2))";
+
+const PARTS_DELETE: &str = "\
+DELETE FROM haft.chat_parts WHERE id = ANY (ARRAY(SELECT id FROM haft.chat_parts WHERE session_id = $1 LIMIT $2))";
+
+const MESSAGES_DELETE: &str = "\
+DELETE FROM haft.chat_messages WHERE id = ANY (ARRAY(SELECT id FROM haft.chat_messages WHERE session_id = $1 LIMIT $2))";
+
+const SESSION_DELETE: &str = "DELETE FROM haft.chat_sessions WHERE id = $1";
 
 const LATE_DELETE: &str = "DELETE FROM haft.late_outcomes WHERE run = $1";
 
@@ -54,6 +63,8 @@ const CHANGES: &str =
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) run: RunId,
+    /// The run of the chat that began this one.
+    pub(super) parent: Option<RunId>,
     pub(super) calls: u64,
     epoch: u64,
     last_change: i64,
@@ -79,14 +90,16 @@ pub(super) fn candidates(
     for row in rows {
         let run = row.word(0, |text| RunId::parse(text).ok())?;
         let (epoch, last_change, calls) = (row.number(5)?, row.number(4)?, row.number(7)?);
-        let candidate = Candidate { run: run.clone(), calls, epoch, last_change };
+        let parent = row.optional_word(9, |text| RunId::parse(text).ok())?;
+        let candidate =
+            Candidate { run: run.clone(), parent: parent.clone(), calls, epoch, last_change };
         if row.try_get(6)? {
             going.push(candidate);
             continue;
         }
         let (latest_ms, bytes) = (row.number(2)?, row.number(3)?);
         let (is_held, is_in_doubt) = (row.try_get(1)?, row.try_get(8)?);
-        seen.push((RunAge { run, latest_ms, bytes, is_held, is_in_doubt }, candidate));
+        seen.push((RunAge { run, parent, latest_ms, bytes, is_held, is_in_doubt }, candidate));
     }
     Ok(retention.candidates(going, seen))
 }
@@ -119,10 +132,15 @@ async fn remove_part(db: &Client, run: &RunId) -> Result<Removal, Trouble> {
     let some = i64::from(PRUNE_CALLS_MAX);
     let calls = db.execute(CALLS_DELETE, &[&run.as_str(), &some]).await?;
     let snapshots = db.execute(SNAPSHOTS_DELETE, &[&run.as_str(), &some]).await?;
-    if [calls, snapshots].contains(&u64::from(PRUNE_CALLS_MAX)) {
+    let parts = db.execute(PARTS_DELETE, &[&run.as_str(), &some]).await?;
+    if [calls, snapshots, parts].contains(&u64::from(PRUNE_CALLS_MAX)) {
         return Ok(Removal::Begun);
     }
-    for text in [LATE_DELETE, EPOCH_KEEP, RUN_DELETE] {
+    // No part is left that belongs to any of them.
+    if db.execute(MESSAGES_DELETE, &[&run.as_str(), &some]).await? == u64::from(PRUNE_CALLS_MAX) {
+        return Ok(Removal::Begun);
+    }
+    for text in [SESSION_DELETE, LATE_DELETE, EPOCH_KEEP, RUN_DELETE] {
         db.execute(text, &[&run.as_str()]).await?;
     }
     Ok(Removal::Done)
@@ -173,6 +191,28 @@ async fn rows(db: &Client, inspection: &mut Inspection) -> Result<(), Trouble> {
     let late = format!("SELECT {LATE_COLUMNS} FROM haft.late_outcomes ORDER BY number");
     each_row(db, &late, inspection, |row, inspection| {
         inspection.late_outcome(&row::late_outcome(row)?);
+        Ok(())
+    })
+    .await?;
+    chats(db, inspection).await
+}
+
+async fn chats(db: &Client, inspection: &mut Inspection) -> Result<(), Trouble> {
+    let sessions = format!("SELECT {SESSION_COLUMNS} FROM haft.chat_sessions ORDER BY id");
+    each_row(db, &sessions, inspection, |row, inspection| {
+        inspection.chat(&chat::session_row(row)?);
+        Ok(())
+    })
+    .await?;
+    let messages = format!("SELECT {MESSAGE_COLUMNS} FROM haft.chat_messages ORDER BY id");
+    each_row(db, &messages, inspection, |row, inspection| {
+        inspection.message(&chat::message_row(row)?);
+        Ok(())
+    })
+    .await?;
+    let parts = format!("SELECT {PART_COLUMNS} FROM haft.chat_parts ORDER BY id");
+    each_row(db, &parts, inspection, |row, inspection| {
+        chat::part_row(row, 0)?.iter().for_each(|part| inspection.part(part));
         Ok(())
     })
     .await

@@ -127,7 +127,7 @@ pub(super) fn open(tx: &mut Writing<'_>, run: &NewRun, claim: &Claim) -> Applied
 
 /// Holds a run for longer.
 pub(super) fn renew(tx: &mut Writing<'_>, lease: &Lease, claim: &Claim) -> Applied<()> {
-    if let Err(refusal) = admit(tx, lease)? {
+    if let Err(refusal) = tx.admit_lease(lease)? {
         return Ok(Err(refusal));
     }
     extend(tx, &lease.run, claim).map(Ok)
@@ -135,7 +135,7 @@ pub(super) fn renew(tx: &mut Writing<'_>, lease: &Lease, claim: &Claim) -> Appli
 
 /// Gives a run back.
 pub(super) fn close(tx: &mut Writing<'_>, lease: &Lease) -> Applied<()> {
-    if let Err(refusal) = admit(tx, lease)? {
+    if let Err(refusal) = tx.admit_lease(lease)? {
         return Ok(Err(refusal));
     }
     leave_open_calls(tx, &lease.run)?;
@@ -149,13 +149,6 @@ pub(super) fn abandon(tx: &mut Writing<'_>, holder: &Holder) -> Applied<Vec<Call
         return Ok(Ok(Vec::new()));
     }
     give_up(tx, &holder.run, &mut standing).map(Ok)
-}
-
-fn admit(tx: &mut Writing<'_>, lease: &Lease) -> Applied<()> {
-    Ok(match tx.standing(&lease.run)? {
-        Some(standing) => standing.admit_lease(lease),
-        None => Err(JournalError::UnknownRun { run: lease.run.clone() }),
-    })
 }
 
 fn insert(tx: &mut Writing<'_>, run: &NewRun) -> rusqlite::Result<Standing> {

@@ -1,6 +1,7 @@
 //! The journal in an SQLite file: one thread owns the only connection that writes, another the one that reads. Several
 //! processes may have the same file open; who has a run is in the file, so that they agree.
 
+mod chat;
 mod disk;
 mod failure;
 mod job;
@@ -25,12 +26,16 @@ use haft_contract::{CallId, RunId, Scope};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::chat::Batch;
 use crate::entry::{Entry, Firmness};
 use crate::limits::{QUEUE_ENTRIES_MAX, QUEUE_QUERIES_MAX};
+use crate::upkeep::Families;
 use crate::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settled, Settlement, SnapshotNote,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    Journal, JournalError, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome,
+    PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, Settled, Settlement,
+    SnapshotNote,
 };
 use disk::Log;
 use job::{Applied, Job, job};
@@ -183,6 +188,46 @@ impl fmt::Debug for SqliteJournal {
     }
 }
 
+impl Chats for SqliteJournal {
+    fn record_chat(
+        &self,
+        lease: &Lease,
+        records: Vec<ChatRecord>,
+        firmness: ChatFirmness,
+    ) -> Answer<'_, ()> {
+        let lease = lease.clone();
+        Box::pin(async move {
+            let batch = Batch::new(&lease.run, records)?;
+            let record = move |tx: &mut Writing<'_>| chat::record(tx, &lease, &batch);
+            self.write(firmness.into(), record).await
+        })
+    }
+
+    fn rewind_chat(&self, lease: &Lease, from: &MessageId, at_ms: u64) -> Answer<'_, u64> {
+        let (lease, from) = (lease.clone(), from.clone());
+        let rewind = move |tx: &mut Writing<'_>| chat::rewind(tx, &lease, &from, at_ms);
+        Box::pin(self.write(Firmness::Power, rewind))
+    }
+
+    fn chat(&self, id: &ChatId) -> Answer<'_, Option<ChatSession>> {
+        let id = id.clone();
+        Box::pin(self.read(move |db| chat::chat(db, &id)))
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<ChatSession>> {
+        Box::pin(self.read(move |db| chat::chats(db, &query)))
+    }
+
+    fn chat_messages(
+        &self,
+        chat: &ChatId,
+        query: MessageQuery,
+    ) -> Answer<'_, Vec<(ChatMessage, Vec<ChatPart>)>> {
+        let chat = chat.clone();
+        Box::pin(self.read(move |db| chat::messages(db, &chat, &query)))
+    }
+}
+
 impl Journal for SqliteJournal {
     fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease> {
         Box::pin(async move {
@@ -320,11 +365,18 @@ impl Journal for SqliteJournal {
         Box::pin(async move {
             let found = self.read(move |db| upkeep::candidates(db, retention)).await?;
             let mut pruned = Pruned { kept_in_doubt: found.kept_in_doubt, ..Pruned::default() };
+            let mut families = Families::default();
             for candidate in found.going {
                 let run = candidate.run.clone();
-                if let Some(calls) = self.remove(candidate).await? {
-                    pruned.runs.push(run);
-                    pruned.calls += calls;
+                if !families.may_go(&run, candidate.parent.as_ref()) {
+                    continue;
+                }
+                match self.remove(candidate).await? {
+                    Some(calls) => {
+                        pruned.runs.push(run);
+                        pruned.calls += calls;
+                    }
+                    None => families.keep(run),
                 }
             }
             // Whoever hears of it removes what belonged to these runs elsewhere, so they must not come back.

@@ -393,7 +393,8 @@ pub(super) fn word<T>(
     parse(&text).ok_or_else(|| senseless(row, column, text))
 }
 
-fn optional_word<T>(
+/// Reads a column that holds such a word or nothing.
+pub(super) fn optional_word<T>(
     row: &Row<'_>,
     column: usize,
     parse: impl Fn(&str) -> Option<T>,

@@ -9,8 +9,12 @@ use super::failure;
 use crate::JournalError;
 
 /// The steps from each version to the next; the version of a database is how many of them it has taken.
-const STEPS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// Marks a database as a journal of haft: the letters of its name.
 const APPLICATION_ID: i64 = 0x6861_6674;

@@ -73,6 +73,25 @@ const STATEMENTS: &[&str] = &[
     reader::LATE_OUTCOMES,
 ];
 
+/// The statements whose cost must not grow with other chats.
+const CHAT_STATEMENTS: &[&str] = &[
+    upkeep::PARTS_DELETE,
+    upkeep::MESSAGES_DELETE,
+    upkeep::SESSION_DELETE,
+    chat::SESSION_UPSERT,
+    chat::MESSAGE_UPSERT,
+    chat::PART_UPSERT,
+    chat::SESSION_TOUCH,
+    chat::MESSAGE_FIND,
+    chat::MESSAGES_REWIND,
+];
+
+fn assert_no_scan(plans: &str) {
+    let scans =
+        plans.lines().filter(|line| line.contains("SCAN") && !line.contains("CONSTANT ROW"));
+    assert_eq!(scans.count(), 0, "{plans}");
+}
+
 #[test]
 fn no_statement_of_a_call_scans() {
     let directory = tempfile::tempdir().unwrap();
@@ -81,9 +100,7 @@ fn no_statement_of_a_call_scans() {
     let by_driver = by_driver.as_str();
     let statements = STATEMENTS.iter().chain([&by_driver]);
     let plans: String = statements.map(|text| plan(&db, text)).collect();
-    let scans =
-        plans.lines().filter(|line| line.contains("SCAN") && !line.contains("CONSTANT ROW"));
-    assert_eq!(scans.count(), 0, "{plans}");
+    assert_no_scan(&plans);
     expect![[r#"
         SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
         SCALAR SUBQUERY 1
@@ -124,6 +141,7 @@ fn no_statement_of_a_call_scans() {
         SCALAR SUBQUERY 1
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH chat_sessions USING COVERING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
         SEARCH calls USING COVERING INDEX calls_by_place (run=?)
         SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
         SEARCH late_outcomes USING COVERING INDEX late_outcomes_by_run (run=?)
@@ -140,6 +158,99 @@ fn no_statement_of_a_call_scans() {
         SEARCH calls USING INDEX calls_by_driver (run=? AND driver_call_id=?)
         USE TEMP B-TREE FOR ORDER BY
     "#]].assert_eq(&plans);
+}
+
+#[test]
+fn no_statement_of_a_chat_scans() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = database(&directory);
+    let plans: String = CHAT_STATEMENTS.iter().map(|text| plan(&db, text)).collect();
+    assert_no_scan(&plans);
+    expect![[r#"
+        SEARCH chat_parts USING INTEGER PRIMARY KEY (rowid=?)
+        LIST SUBQUERY 1
+        SEARCH chat_parts USING COVERING INDEX chat_parts_by_call (session_id=?)
+        SEARCH chat_messages USING INTEGER PRIMARY KEY (rowid=?)
+        LIST SUBQUERY 1
+        SEARCH chat_messages USING COVERING INDEX chat_messages_by_session (session_id=?)
+        SEARCH chat_parts USING COVERING INDEX chat_parts_by_message (message_id=?)
+        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
+        SEARCH chat_messages USING COVERING INDEX chat_messages_by_session (session_id=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH chat_messages USING COVERING INDEX chat_messages_by_session (session_id=?)
+        SEARCH chat_sessions USING COVERING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
+        SEARCH chat_parts USING COVERING INDEX chat_parts_by_message (message_id=?)
+        SEARCH chat_messages USING INDEX sqlite_autoindex_chat_messages_1 (id=?)
+        SCALAR SUBQUERY 1
+        SEARCH chat_parts USING INDEX chat_parts_by_call (session_id=? AND tool_call_id=?)
+        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
+        SCAN CONSTANT ROW
+        SCALAR SUBQUERY 1
+        SEARCH chat_messages USING INDEX sqlite_autoindex_chat_messages_1 (id=?)
+        SEARCH chat_messages USING INDEX chat_messages_by_session (session_id=? AND id>?)
+    "#]]
+    .assert_eq(&plans);
+}
+
+#[test]
+fn queries_for_chats_follow_an_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = database(&directory);
+    let check = |text: &str, expect: Expect| {
+        let plan = plan(&db, text);
+        assert!(!plan.contains("TEMP B-TREE"), "{plan}");
+        expect.assert_eq(&plan);
+    };
+    let newest = ChatQuery::default();
+    check(
+        &chat::chat_statement(),
+        expect![[r#"
+        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
+        CORRELATED SCALAR SUBQUERY 1
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+    "#]],
+    );
+    check(
+        &chat::chats_statement(&newest).0,
+        expect![[r#"
+        SCAN chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1
+        CORRELATED SCALAR SUBQUERY 1
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+    "#]],
+    );
+    let of_parent = ChatQuery { parent: Some(ChatId::from_bits(1)), ..newest };
+    check(
+        &chat::chats_statement(&of_parent).0,
+        expect![[r#"
+        SEARCH chat_sessions USING INDEX chat_sessions_by_parent (parent_id=?)
+        CORRELATED SCALAR SUBQUERY 1
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+    "#]],
+    );
+    check(
+        &chat::messages_statement(&MessageQuery::default()),
+        expect![[r#"
+        SEARCH chat_messages USING INDEX chat_messages_by_session (session_id=? AND id>?)
+        SCALAR SUBQUERY 1
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+    "#]],
+    );
+    check(
+        &chat::parts_statement(),
+        expect![[r#"
+        SEARCH chat_parts USING INDEX chat_parts_by_message (message_id=?)
+    "#]],
+    );
+    check(
+        upkeep::AGES,
+        expect![[r#"
+        SCAN run
+        SEARCH call USING INDEX calls_by_place (run=?) LEFT-JOIN
+        SEARCH chat USING INDEX sqlite_autoindex_chat_sessions_1 (id=?) LEFT-JOIN
+        CORRELATED SCALAR SUBQUERY 1
+        SEARCH part USING INDEX chat_parts_by_call (session_id=?)
+    "#]],
+    );
 }
 
 /// The plan of a query must be this one, with no row visited that is not answered and nothing sorted.

@@ -6,8 +6,8 @@ use rusqlite::{CachedStatement, Connection};
 
 use super::lease;
 use super::record::{CALL_INSERT, CALL_SETTLE};
-use crate::JournalError;
 use crate::lease::Standing;
+use crate::{JournalError, Lease};
 
 /// Where numbers count on from. A call that is removed takes the last number with it, so removing stores it.
 pub(super) const CHANGE_READ: &str = "\
@@ -84,6 +84,17 @@ impl<'a> Writing<'a> {
         Ok(match self.standing(run)? {
             Some(standing) => standing.admit(run, epoch),
             None => Err(JournalError::UnknownRun { run: run.clone() }),
+        })
+    }
+
+    /// Answers an error unless the run is held under this very lease.
+    pub(super) fn admit_lease(
+        &mut self,
+        lease: &Lease,
+    ) -> rusqlite::Result<Result<(), JournalError>> {
+        Ok(match self.standing(&lease.run)? {
+            Some(standing) => standing.admit_lease(lease),
+            None => Err(JournalError::UnknownRun { run: lease.run.clone() }),
         })
     }
 }

@@ -1,25 +1,32 @@
-//! Removing runs and looking whether the file is sound. A long run is removed in several commits, so that nobody else is
+//! Removing runs, with the chats that they are of, and looking whether the file is sound. A long run is removed in several commits, so that nobody else is
 //! locked out for long; from the first on it is marked as going, so that nobody can take what is left of it.
 
 use haft_contract::RunId;
 use rusqlite::{Connection, Row, params};
 
+use super::chat;
 use super::job::Applied;
 use super::lease;
-use super::reader::{self, number, word};
+use super::reader::{self, number, optional_word, word};
 use super::transaction::Writing;
 use crate::inspection::Inspection;
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::upkeep::{Candidates, RunAge};
 use crate::{Finding, Retention};
 
-const AGES: &str = "\
+/// What is said in a chat is asked for apart: beside its calls, each part would be counted as often as there are calls.
+pub(super) const AGES: &str = "\
 SELECT run.id, run.owner_id IS NOT NULL, \
-max(run.started_at_ms, coalesce(max(call.started_at_ms), 0), coalesce(max(call.finished_at_ms), 0)), \
+max(run.started_at_ms, coalesce(max(call.started_at_ms), 0), coalesce(max(call.finished_at_ms), 0), \
+coalesce(chat.updated_at_ms, 0)), \
 coalesce(sum(octet_length(input) + octet_length(accesses) + coalesce(octet_length(details), 0) \
-+ coalesce(octet_length(envelope), 0)), 0), coalesce(max(call.closed), 0), run.epoch, run.is_going, \
-coalesce(max(status = 'unknown' AND verdict IS NULL AND effect = 'once'), 0) \
-FROM runs AS run LEFT JOIN calls AS call ON call.run = run.id GROUP BY run.number ORDER BY run.number";
++ coalesce(octet_length(envelope), 0)), 0) + (SELECT coalesce(sum(coalesce(octet_length(part.text), 0) \
++ coalesce(octet_length(part.input_json), 0) + coalesce(octet_length(part.output_json), 0) \
++ coalesce(octet_length(part.signatures_json), 0)), 0) FROM chat_parts AS part WHERE part.session_id = run.id), \
+coalesce(max(call.closed), 0), run.epoch, run.is_going, \
+coalesce(max(call.status = 'unknown' AND verdict IS NULL AND effect = 'once'), 0), chat.parent_id \
+FROM runs AS run LEFT JOIN calls AS call ON call.run = run.id LEFT JOIN chat_sessions AS chat ON chat.id = run.id \
+GROUP BY run.number ORDER BY run.number";
 
 /// A run that may go has no open call, so that this is the greatest change number of its calls.
 pub(super) const RUN_LATEST: &str = "\
@@ -32,6 +39,14 @@ DELETE FROM calls WHERE number IN (SELECT number FROM calls WHERE run = ?1 LIMIT
 
 pub(super) const SNAPSHOTS_DELETE: &str = "\
 DELETE FROM snapshots WHERE number IN (SELECT number FROM snapshots WHERE run = ?1 LIMIT ?2)";
+
+pub(super) const PARTS_DELETE: &str = "\
+DELETE FROM chat_parts WHERE rowid IN (SELECT rowid FROM chat_parts WHERE session_id = ?1 LIMIT ?2)";
+
+pub(super) const MESSAGES_DELETE: &str = "\
+DELETE FROM chat_messages WHERE rowid IN (SELECT rowid FROM chat_messages WHERE session_id = ?1 LIMIT ?2)";
+
+pub(super) const SESSION_DELETE: &str = "DELETE FROM chat_sessions WHERE id = ?1";
 
 pub(super) const LATE_DELETE: &str = "DELETE FROM late_outcomes WHERE run = ?1";
 
@@ -48,6 +63,8 @@ settings FROM runs ORDER BY number";
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) run: RunId,
+    /// The run of the chat that began this one.
+    pub(super) parent: Option<RunId>,
     epoch: u64,
     last_change: i64,
 }
@@ -73,15 +90,20 @@ pub(super) fn candidates(
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let run = word(row, 0, |text| RunId::parse(text).ok())?;
-        let candidate =
-            Candidate { run: run.clone(), epoch: number(row, 5)?, last_change: row.get(4)? };
+        let parent = optional_word(row, 8, |text| RunId::parse(text).ok())?;
+        let candidate = Candidate {
+            run: run.clone(),
+            parent: parent.clone(),
+            epoch: number(row, 5)?,
+            last_change: row.get(4)?,
+        };
         if row.get(6)? {
             going.push(candidate);
             continue;
         }
         let (latest_ms, bytes) = (number(row, 2)?, number(row, 3)?);
         let (is_held, is_in_doubt) = (row.get(1)?, row.get(7)?);
-        seen.push((RunAge { run, latest_ms, bytes, is_held, is_in_doubt }, candidate));
+        seen.push((RunAge { run, parent, latest_ms, bytes, is_held, is_in_doubt }, candidate));
     }
     Ok(retention.candidates(going, seen))
 }
@@ -116,12 +138,17 @@ fn remove_part(tx: &mut Writing<'_>, run: &RunId) -> rusqlite::Result<Removal> {
     tx.keep_change()?;
     let calls = tx.db.prepare_cached(CALLS_DELETE)?.execute(some)?;
     let snapshots = tx.db.prepare_cached(SNAPSHOTS_DELETE)?.execute(some)?;
+    let parts = tx.db.prepare_cached(PARTS_DELETE)?.execute(some)?;
     let is_full = |rows: usize| u32::try_from(rows).is_ok_and(|rows| rows == PRUNE_CALLS_MAX);
     let calls_count = u64::try_from(calls).unwrap_or_default();
-    if is_full(calls) || is_full(snapshots) {
+    if is_full(calls) || is_full(snapshots) || is_full(parts) {
         return Ok(Removal::Begun(calls_count));
     }
-    for text in [LATE_DELETE, EPOCH_KEEP, RUN_DELETE] {
+    // No part is left that belongs to any of them.
+    if is_full(tx.db.prepare_cached(MESSAGES_DELETE)?.execute(some)?) {
+        return Ok(Removal::Begun(calls_count));
+    }
+    for text in [SESSION_DELETE, LATE_DELETE, EPOCH_KEEP, RUN_DELETE] {
         tx.db.prepare_cached(text)?.execute([run.as_str()])?;
     }
     tx.forget_standing(run);
@@ -175,6 +202,19 @@ fn rows(db: &Connection, inspection: &mut Inspection) -> rusqlite::Result<()> {
     })?;
     each_row(db, reader::EVERY_LATE_OUTCOME, inspection, |row, inspection| {
         inspection.late_outcome(&reader::late_outcome(row)?);
+        Ok(())
+    })?;
+    let [sessions, messages, parts] = chat::everything();
+    each_row(db, &sessions, inspection, |row, inspection| {
+        inspection.chat(&chat::session_row(row)?);
+        Ok(())
+    })?;
+    each_row(db, &messages, inspection, |row, inspection| {
+        inspection.message(&chat::message_row(row)?);
+        Ok(())
+    })?;
+    each_row(db, &parts, inspection, |row, inspection| {
+        inspection.part(&chat::part_row(row)?);
         Ok(())
     })
 }

@@ -1,5 +1,6 @@
 //! What every backend promises. Each case is written once and runs on all of them; a new backend is one line at the end.
 
+mod chats;
 mod doubt;
 mod keeping;
 mod leases;
@@ -19,6 +20,7 @@ use crate::fixture::{
     call, call_of, claim, lines, open, outcome, output, record, run, run_lines, scope,
 };
 
+use chats::*;
 use doubt::*;
 use keeping::*;
 use leases::*;
@@ -582,6 +584,20 @@ macro_rules! conformance {
             a_long_run_goes_whole,
             a_run_that_is_made_again_has_new_epochs,
             a_sound_journal_has_no_findings,
+            a_chat_is_kept_as_it_was_recorded,
+            what_is_recorded_again_replaces_what_was_there,
+            what_does_not_fit_leaves_nothing_behind,
+            a_chat_says_what_became_of_one_that_it_began,
+            under_an_epoch_that_is_over_nothing_is_said,
+            what_is_rewound_is_set_aside,
+            chats_are_found_by_what_is_asked_for,
+            messages_are_asked_for_in_parts,
+            an_answer_of_messages_is_bounded,
+            what_is_recorded_of_a_chat_is_bounded,
+            an_answer_ends_at_so_many_chats_and_messages,
+            who_speaks_gets_further,
+            a_chat_goes_with_its_run_and_with_those_that_it_began,
+            calls_of_a_chat_are_rows_of_the_journal,
         ]);
     };
     ($backend:ident, $open:expr; [$($case:ident,)*]) => {

@@ -4,6 +4,7 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
+mod chat_fixture;
 mod clock;
 mod conformance;
 mod crash;

@@ -54,7 +54,7 @@ async fn a_journal_is_created_and_opened_again() {
         .unwrap()
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 4);
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ fn a_newer_journal_is_left_alone() {
             path
         },
         expect![
-            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 3: use the newer haft that wrote it, or another journal file"
+            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 4: use the newer haft that wrote it, or another journal file"
         ],
     );
 }

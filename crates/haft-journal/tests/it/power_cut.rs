@@ -13,7 +13,9 @@ use std::path::Path;
 use std::process::Command;
 
 use haft_contract::RunId;
-use haft_journal::{CallQuery, Journal, SqliteJournal};
+use haft_journal::{
+    CallQuery, ChatId, ChatQuery, Chats, Journal, MessageId, MessageQuery, SqliteJournal,
+};
 
 use crate::fixture::{claim, run};
 use disk::{Disk, Loss, Random};
@@ -138,12 +140,21 @@ async fn check(path: &Path, said: &[String], at: &str) {
         Ok(journal) => journal,
         Err(err) => panic!("{at}: {err}"),
     };
-    let rows =
-        journal.calls(CallQuery::default()).await.unwrap_or_else(|err| panic!("{at}: {err}"));
+    let all = journal.calls(CallQuery::default()).await.unwrap_or_else(|err| panic!("{at}: {err}"));
     let rows: HashMap<String, &str> =
-        rows.iter().map(|row| (row.id().to_string(), row.status.as_str())).collect();
+        all.iter().map(|row| (row.id().to_string(), row.status.as_str())).collect();
+    let messages = messages(&journal).await;
+    for row in &all {
+        let Ok(chat) = ChatId::parse(row.scope.run.as_str()) else { continue };
+        let message = calls::said_before(chat.bits(), row.seq);
+        assert!(messages.contains(message.as_str()), "{at}: nobody asked for {}", row.id());
+    }
     for line in said {
         let (call, said) = line.split_once(' ').unwrap();
+        if call.starts_with(MessageId::PREFIX) {
+            assert!(messages.contains(call), "{at}: {call} is lost");
+            continue;
+        }
         let status = rows.get(call).unwrap_or_else(|| panic!("{at}: {call} is lost"));
         match said {
             "intended" => {}
@@ -160,4 +171,16 @@ async fn has_come_late(journal: &SqliteJournal, call: &str) -> bool {
     let (run, _) = call.split_once('/').unwrap();
     let late = journal.late_outcomes(&RunId::parse(run).unwrap()).await.unwrap();
     late.iter().any(|outcome| outcome.call.to_string() == call)
+}
+
+/// Returns the messages that are there.
+async fn messages(journal: &SqliteJournal) -> HashSet<String> {
+    let mut messages = HashSet::new();
+    for chat in journal.chats(ChatQuery::default()).await.unwrap() {
+        let found = journal.chat_messages(&chat.id, MessageQuery::default()).await.unwrap();
+        // A message and its part were brought together.
+        assert!(found.iter().all(|(_, parts)| parts.len() == 1), "a message without its part");
+        messages.extend(found.into_iter().map(|(message, _)| message.id.to_string()));
+    }
+    messages
 }

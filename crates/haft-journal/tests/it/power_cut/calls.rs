@@ -9,9 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{Effect, Scope};
-use haft_journal::{CallQuery, Journal, JournalError, PlannedCall, Settled, SqliteJournal, Status};
+use haft_journal::{
+    CallQuery, ChatFirmness, ChatRecord, Chats, Journal, JournalError, MessageFinish, MessageId,
+    PlannedCall, Settled, SqliteJournal, Status,
+};
 use rusqlite::Connection;
 
+use crate::chat_fixture::{answer, begin_chat, chat_id, message_id, record_all, text_part};
 use crate::fixture::{brief_claim, call, call_of, claim, open, outcome, run, scope};
 
 /// Lives of the journal; each one's end brings the log into the database.
@@ -52,6 +56,7 @@ pub(super) fn record(home: &Path) {
         let journal = Arc::new(SqliteJournal::open(&place.journal).unwrap());
         runtime.block_on(async {
             one_by_one(&journal, &place, &format!("alone{life}")).await;
+            speak_and_act(&journal, &place, u128::from(life) + 1).await;
             one_ahead_of_the_other(&journal, &place, &format!("ahead{life}")).await;
             let run_id = shared(&life.to_string());
             journal.open_run(run(&run_id), brief_claim("first")).await.unwrap();
@@ -100,6 +105,37 @@ async fn one_by_one(journal: &SqliteJournal, place: &Place, run: &str) {
         journal.settle(intent, outcome(status)).await.unwrap();
         place.say(&id, status.as_str());
     }
+}
+
+/// Records what an agent says before each of its calls. Whoever has the intent of a call has that, too, although nobody waited
+/// for it.
+async fn speak_and_act(journal: &SqliteJournal, place: &Place, chat: u128) {
+    let lease = begin_chat(journal, chat).await;
+    let scope = scope(chat_id(chat).as_str());
+    let words = |number: u128| {
+        let message = answer(chat, number, Some(MessageFinish::ToolCalls));
+        let part = text_part(chat, number, number, &"so ".repeat(700));
+        vec![ChatRecord::Message(message), ChatRecord::Part(part)]
+    };
+    for seq in 1..=CALLS_ONE_BY_ONE {
+        let message = said_before(chat, seq);
+        record_all(journal, &lease, words(message.bits())).await.unwrap();
+        let planned = call(&scope, seq, Effect::Once);
+        let id = planned.id.to_string();
+        let intent = journal.intend(planned).await.unwrap();
+        place.say(&id, "intended");
+        place.say(message.as_str(), "said");
+        journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
+        place.say(&id, "succeeded");
+    }
+    let last = said_before(chat, CALLS_ONE_BY_ONE + 1);
+    journal.record_chat(&lease, words(last.bits()), ChatFirmness::Durable).await.unwrap();
+    place.say(last.as_str(), "said");
+}
+
+/// Returns the message that is said before a call of a chat.
+pub(super) fn said_before(chat: u128, seq: u32) -> MessageId {
+    message_id(chat * 1_000 + u128::from(seq))
 }
 
 /// Goes on with each call while the one before is still being settled: whoever has an intent has all outcomes before it.
