@@ -63,6 +63,8 @@ pub(super) const PATTERNS: &[&str] = &[
     ".ssh/**",
     ".gitconfig",
     ".config/git/**",
+    // Agents and skills that haft itself obeys in every workspace.
+    ".config/haft/**",
     // direnv runs it on entering the directory, once it was allowed.
     ".envrc",
     // mise does the same, with variables, hooks and tasks.
