@@ -16,6 +16,8 @@ pub(crate) const ASK_LINES_MAX: usize = 20;
 pub struct Ask {
     /// The call, as its row in the journal names it.
     pub call_id: String,
+    /// The call as its driver names it, where it does.
+    pub driver_call_id: Option<String>,
     /// The tool.
     pub tool: ToolId,
     /// The input as the journal holds it (JSON; bodies as size and SHA-256), cut at 4,096 bytes.
@@ -24,8 +26,8 @@ pub struct Ask {
     pub accesses: Vec<String>,
     /// Why somebody is asked, one line each.
     pub reasons: Vec<String>,
-    /// The rules that «always» would add. Where there are none, only «once» and «reject» can be offered: a watchdog
-    /// asks, or no rule that could be added would help.
+    /// The rules that «always» would add, and that a rejection for the session turns into their opposite. Where there are
+    /// none, only «once» and «reject» can be offered: a watchdog asks, or no rule that could be added would help.
     pub always: Vec<Rule>,
     /// The session.
     pub session: String,
@@ -45,6 +47,9 @@ pub enum Answer {
     AlwaysProject,
     /// Do not.
     Reject,
+    /// Do not, and for this session add rules that deny what the offered ones would allow. Where none were offered, it is
+    /// [`Answer::Reject`].
+    RejectSession,
     /// Nobody is there who could answer.
     Nobody,
 }
@@ -55,6 +60,8 @@ pub enum Answer {
 pub struct Inquiry {
     /// The call that waits for the answers.
     pub call_id: String,
+    /// The call as its driver names it, where it does.
+    pub driver_call_id: Option<String>,
     /// The tool.
     pub tool: ToolId,
     /// The questions, at least one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Client, ProgressSink, Scope};
+use haft_contract::{Client, ProgressSink, Scope, Subagents};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,8 @@ pub struct Call {
     pub asker: Option<Arc<dyn Asker>>,
     /// The program that makes the call, where it can be asked for things.
     pub client: Arc<dyn Client>,
+    /// Takes over tasks, where an agent loop makes the call.
+    pub subagents: Arc<dyn Subagents>,
 }
 
 /// A place inside a run.
@@ -63,6 +65,7 @@ impl Call {
             progress: Arc::new(()),
             asker: None,
             client: Arc::new(()),
+            subagents: Arc::new(()),
         }
     }
 }

@@ -18,9 +18,11 @@ mod clock;
 mod effects;
 mod explain;
 mod files;
+mod front_matter;
 mod input_schema;
 mod instructions;
 pub mod limits;
+mod narrowing;
 mod net;
 mod pipeline;
 mod project;
@@ -45,6 +47,7 @@ mod watchdog;
 pub use call::{Call, Place};
 pub use catalog::{Catalog, CatalogChanges};
 pub use explain::{AccessExplanation, Explanation};
+pub use narrowing::Narrowing;
 pub use net::{AddressError, Networking};
 pub use pipeline::Recording;
 pub use recover::Recovered;
@@ -62,6 +65,7 @@ pub use tool_index::ToolRanking;
 
 pub use ask::{Answer, Ask, Asker, Headless, Inquiry, Reply};
 pub use clock::{Clock, SystemClock};
+pub use front_matter::{FrontField, FrontKind, FrontMatter, FrontMatterFault, FrontValue};
 pub use instructions::{InstructionFile, Instructions, instructions};
 pub use project::ProjectRules;
 pub use skills::{

@@ -4,8 +4,10 @@ use haft_contract::limits::Limit;
 
 use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX};
 use crate::files::links::DIRECTORIES_BENEATH_MAX;
+use crate::front_matter::{FRONT_MATTER_BYTES_MAX, FRONT_MATTER_NODES_MAX};
 use crate::input_schema::{FOUND_CHARS_MAX, INPUT_DEPTH_MAX, INPUT_STEPS_MAX};
 use crate::instructions::{INSTRUCTION_FILES_MAX, INSTRUCTIONS_TOKENS_MAX};
+use crate::narrowing::SUBAGENT_SHOWN_CHARS_MAX;
 use crate::net::{NET_CONNECTIONS_LISTED_MAX, NET_DIAL_MS, NET_HEADERS_MAX};
 use crate::pipeline::{ERROR_BYTES_MAX, RECORDED_BYTES_MAX, STOP_MS};
 use crate::resident::{
@@ -16,9 +18,9 @@ use crate::sandbox::hooks::{CONFIG_BYTES_MAX, DIRECTORIES_MAX};
 use crate::session::LISTED_TOOLS_MAX;
 use crate::shell::{HINDRANCE_LINES_MAX, PROGRESS_MS, READ_BYTES};
 use crate::skills::{
-    FRONT_MATTER_BYTES_MAX, FRONT_MATTER_NODES_MAX, SKILL_BYTES_MAX, SKILL_DEPTH_MAX,
-    SKILL_DESCRIPTION_CHARS_MAX, SKILL_ENTRIES_MAX, SKILL_FILES_MAX, SKILL_FILES_SEEN_MAX,
-    SKILL_INDEX_CHARS_MAX, SKILL_INDEX_LINE_CHARS_MIN, SKILL_NAME_CHARS_MAX, SKILLS_MAX,
+    SKILL_BYTES_MAX, SKILL_DEPTH_MAX, SKILL_DESCRIPTION_CHARS_MAX, SKILL_ENTRIES_MAX,
+    SKILL_FILES_MAX, SKILL_FILES_SEEN_MAX, SKILL_INDEX_CHARS_MAX, SKILL_INDEX_LINE_CHARS_MIN,
+    SKILL_NAME_CHARS_MAX, SKILLS_MAX,
 };
 use crate::snapshots::{OVERLAPS_NAMED_MAX, SNAPSHOT_SYNC_MS};
 use crate::tool_index::{LONGER_WORDS_MAX, QUERY_WORDS_MAX};
@@ -302,15 +304,15 @@ pub const TABLE: &[Limit] = &[
         "FRONT_MATTER_BYTES_MAX",
         FRONT_MATTER_BYTES_MAX as u64,
         "bytes",
-        "the front matter of a skill",
-        "the skill is left out",
+        "the front matter of a skill or an agent",
+        "it is left out",
     ),
     Limit::new(
         "FRONT_MATTER_NODES_MAX",
         FRONT_MATTER_NODES_MAX as u64,
         "nodes",
-        "the front matter of a skill, its aliases written out",
-        "the skill is left out",
+        "the front matter of a skill or an agent, its aliases written out",
+        "it is left out",
     ),
     Limit::new(
         "SKILL_NAME_CHARS_MAX",
@@ -339,6 +341,13 @@ pub const TABLE: &[Limit] = &[
         "characters",
         "the share of one skill, at least",
         "the whole may be longer then",
+    ),
+    Limit::new(
+        "SUBAGENT_SHOWN_CHARS_MAX",
+        SUBAGENT_SHOWN_CHARS_MAX as u64,
+        "characters",
+        "what the description of `task` says of one subagent",
+        "it is cut and ends in `…`",
     ),
     Limit::new(
         "SKILL_FILES_MAX",

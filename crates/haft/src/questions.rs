@@ -23,6 +23,7 @@ pub(crate) struct CallQuestions {
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) session: Arc<SessionState>,
     pub(crate) call_id: String,
+    pub(crate) driver_call_id: Option<String>,
     pub(crate) tool: ToolId,
     /// The time of the call, of which asking takes none.
     pub(crate) time: Arc<Stopwatch>,
@@ -57,6 +58,7 @@ impl CallQuestions {
         let _turn = if self.asker.asks_in_turn() { Some(self.session.turn().await) } else { None };
         let inquiry = Inquiry {
             call_id: self.call_id.clone(),
+            driver_call_id: self.driver_call_id.clone(),
             tool: self.tool.clone(),
             questions,
             session: self.session.id.clone(),

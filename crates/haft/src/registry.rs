@@ -118,15 +118,29 @@ impl Registry {
 
     /// Returns the tools that fit a query best, best first. Those that it names come before all others.
     pub fn search(&self, query: &str, tools_max: usize) -> Vec<Arc<Contract>> {
+        self.search_among(query, tools_max, |_| true)
+    }
+
+    /// Returns the same of the tools that are picked.
+    pub(crate) fn search_among(
+        &self,
+        query: &str,
+        tools_max: usize,
+        is_picked: impl Fn(&Contract) -> bool,
+    ) -> Vec<Arc<Contract>> {
         let searchable = self.searchable.get_or_init(|| Arc::new(self.searchable()));
         let separates = |character: char| character.is_whitespace() || ",;\"'`".contains(character);
         let named = query.split(separates).take(QUERY_WORDS_MAX).filter_map(|name| self.find(name));
         let named = named.map(|registered| &registered.contract);
-        let fitting = searchable.ranking.best(query, tools_max).into_iter();
+        // Those that are not picked take no places.
+        let fitting = searchable.ranking.best(query, searchable.contracts.len()).into_iter();
         let fitting = fitting.filter_map(|tool| searchable.contracts.get(tool));
         let mut found: Vec<Arc<Contract>> = Vec::new();
-        for contract in named.chain(fitting) {
-            if found.len() < tools_max && !found.iter().any(|known| known.id == contract.id) {
+        for contract in named.chain(fitting).filter(|contract| is_picked(contract)) {
+            if found.len() == tools_max {
+                break;
+            }
+            if !found.iter().any(|known| known.id == contract.id) {
                 found.push(Arc::clone(contract));
             }
         }

@@ -20,7 +20,7 @@ use haft_contract::{
     ResidentRequest, Residents, ToolError, ToolId, Writable,
 };
 use haft_policy::{
-    Canonical, Decision, Grant, Ground, HostScope, PathSubject, Reach, Remedy, judge,
+    Canonical, Decision, Grant, Ground, HostScope, PathSubject, Reach, Remedy, Trees, judge,
 };
 use haft_sandbox::{Command, Network};
 use rustix::fs::{Mode, OFlags, mkdirat, open};
@@ -36,7 +36,7 @@ use self::running::Running;
 use crate::roots::{Roots, path_error};
 use crate::runtime::RuntimeParts;
 use crate::sandbox::Sandbox;
-use crate::session::SessionState;
+use crate::session::{SessionState, check_start};
 use crate::shell::{Bounds, Started, start, working_directory};
 
 /// The permission bits of a directory that is made for a program, before the umask.
@@ -82,17 +82,20 @@ impl CallResidents {
             return Err(ToolError::new(ErrorCode::ProcessAborted, message));
         }
         let parts = self.parts();
-        let directory = self.directory(request.cwd.as_deref(), request.files)?;
-        let writable = self.writable(&request.writable)?;
-        let readable = self.readable(&request, &writable)?;
-        let mut command = Command::new(request.program, directory)
-            .args(request.args)
-            .channel(channel(request.channel));
-        command.env = self.environment(request.env);
         let hosts = match request.hosts {
             ResidentHosts::OfCall => Arc::clone(&self.hosts),
             ResidentHosts::Nothing => Arc::default(),
         };
+        let trees = self.trees(&request);
+        self.session.check_held(&trees, &hosts)?;
+        let directory = self.directory(&request, &trees)?;
+        let writable = self.writable(&request.writable)?;
+        self.check_left(&writable, &trees)?;
+        let readable = self.readable(&request, &trees, &writable)?;
+        let mut command = Command::new(request.program, directory)
+            .args(request.args)
+            .channel(channel(request.channel));
+        command.env = self.environment(request.env);
         let bounds = Bounds {
             writable,
             readable,
@@ -112,26 +115,52 @@ impl CallResidents {
         self.parts().environment.iter().cloned().chain(own).collect()
     }
 
+    /// Returns the directories of roots that are left to the program; all of them to one that asks for none.
+    fn trees(&self, request: &ResidentRequest) -> Trees {
+        match (request.files, &request.writable) {
+            (ResidentFiles::Nothing, Writable::Nothing) => {
+                Trees { readable: Vec::new(), writable: self.parts().roots.paths() }
+            }
+            (ResidentFiles::Nothing | ResidentFiles::Roots, _) => self.session.trees(&self.tool),
+        }
+    }
+
+    /// Refuses to have the program change, and so read, what is not left to it of the roots.
+    fn check_left(&self, writable: &[PathBuf], trees: &Trees) -> Result<(), ToolError> {
+        let Some(place) = writable.iter().find(|place| !is_within(place, &trees.writable)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "the program is to change {:?}, of which this agent may not read and change all",
+            place.display()
+        );
+        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
+    }
+
     /// Opens the directory that the program starts in.
-    fn directory(&self, asked: Option<&str>, files: ResidentFiles) -> Result<OwnedFd, ToolError> {
-        match files {
+    fn directory(&self, request: &ResidentRequest, trees: &Trees) -> Result<OwnedFd, ToolError> {
+        let asked = request.cwd.as_deref();
+        match request.files {
             ResidentFiles::Nothing if asked.is_none() => {
                 system_directory(&self.parts().sandbox, &self.parts().roots)
             }
             ResidentFiles::Nothing | ResidentFiles::Roots => {
-                Ok(working_directory(&self.session.territory, asked)?.handle)
+                let directory = working_directory(&self.session.territory, asked)?;
+                check_start(&directory.path, trees)?;
+                Ok(directory.handle)
             }
         }
     }
 
-    /// Returns what the program reads beyond what every command does: the roots, and what it asks for.
+    /// Returns what the program reads beyond what every command does: what is left to it of the roots, and what it asks for.
     fn readable(
         &self,
         request: &ResidentRequest,
+        trees: &Trees,
         writable: &[PathBuf],
     ) -> Result<Vec<PathBuf>, ToolError> {
-        let mut readable = match request.files {
-            ResidentFiles::Roots => self.parts().roots.paths(),
+        let mut readable: Vec<PathBuf> = match request.files {
+            ResidentFiles::Roots => trees.readable.iter().chain(&trees.writable).cloned().collect(),
             ResidentFiles::Nothing => Vec::new(),
         };
         for path in &request.readable {
@@ -198,12 +227,13 @@ impl CallResidents {
         let is_declared =
             self.changes_beneath.iter().any(|place| subject.absolute.starts_with(place));
         let whole = subject.clone().reaching(Reach::Tree);
+        let is_permitted = self.grant.permits_write(&whole);
         let why = if !is_declared {
             "the call did not declare that it changes it".to_owned()
-        } else if !self.grant.permits_write(&whole) {
-            "requirements or rules keep it, or some of it, from the call".to_owned()
         } else if let Some(held) = self.held_within(subject, whole) {
             held.explain()
+        } else if !is_permitted {
+            "requirements or rules keep it, or some of it, from the call".to_owned()
         } else {
             return Ok(());
         };

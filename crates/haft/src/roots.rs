@@ -1,6 +1,7 @@
 //! The directories that calls may reach, and how a path that somebody spelled becomes a place beneath one of them.
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -64,6 +65,17 @@ impl Roots {
     /// Returns the canonical paths of all roots.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.places().map(|place| place.root.path().to_path_buf()).collect()
+    }
+
+    /// Returns what a file beneath the roots says, for a person to see: nothing where there is none, or it is no text, or longer
+    /// than so many bytes. The path is one as tools are given it. May block.
+    pub fn text_of(&self, path: &str, bytes_max: usize) -> Option<String> {
+        let (file, _) = self.resolve(path).ok()?;
+        let opened = self.root(file.root())?.open_file(file.relative()).ok()?;
+        let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+        let mut bytes = Vec::new();
+        opened.file.take(limit).read_to_end(&mut bytes).ok()?;
+        String::from_utf8(bytes).ok().filter(|text| text.len() <= bytes_max)
     }
 
     /// Refuses roots that lie inside each other: a path would have two names, and a rule might know the other one.

@@ -1,6 +1,7 @@
 //! One piece of durable work: the calls that belong together, numbered, and the right to make them.
 
 mod attempts;
+mod chat;
 mod earlier;
 mod lease;
 mod occurrences;
@@ -50,6 +51,15 @@ pub enum RunError {
          in another run"
     )]
     OfPlan {
+        /// The run.
+        run: RunId,
+    },
+    /// The run was never taken, or was taken away.
+    #[error(
+        "this process does not have run {run}, or no longer: others may have gone on with it since, so nothing was recorded; \
+         open it again and look at what is there"
+    )]
+    NotOpen {
         /// The run.
         run: RunId,
     },
@@ -370,6 +380,7 @@ impl RunState {
             RunError::Scope(_)
             | RunError::Diverged(_)
             | RunError::OfPlan { .. }
+            | RunError::NotOpen { .. }
             | RunError::OfOtherRoot { .. }
             | RunError::Panicked
             | RunError::ShutDown => return,

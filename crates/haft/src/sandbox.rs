@@ -5,6 +5,7 @@
 pub(crate) mod hooks;
 mod readable;
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,9 @@ impl Sandbox {
 
     /// Returns what one call's processes are confined to.
     pub(crate) fn confinement(&self, writable: Vec<PathBuf>, network: Network) -> Confinement {
-        let patterns = writable.iter().flat_map(|root| self.hook_patterns(root));
+        // A directory within a repository may be the one, or be around the one, in which that looks for hooks.
+        let around: BTreeSet<&Path> = writable.iter().flat_map(|place| place.ancestors()).collect();
+        let patterns = around.into_iter().flat_map(|place| self.hook_patterns(place));
         let protected = with_patterns(self.protected.clone(), patterns);
         Confinement {
             writable,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{Contract, RunId, Todo, TodoStore};
+use haft_contract::{Contract, Metadata, RunId, SubagentSummary, Todo, TodoStore, ToolId};
 use haft_journal::RunRow;
 use haft_policy::{Conditions, Rule, RuleSet};
 use serde_json::Value;
@@ -14,16 +14,19 @@ use crate::ask::{Asker, Headless};
 use crate::call::Call;
 use crate::explain::Explanation;
 use crate::files::Territory;
+use crate::narrowing::{self, Narrowed, Narrowing};
 use crate::run::{Resume, Run, RunError};
 use crate::runtime::{RuntimeError, Shared};
 use crate::sidecar::Sidecars;
 use crate::skills::{SessionSkills, SkillPlaces};
+pub(crate) use ground::check_start;
 use listing::FoundTools;
 pub(crate) use listing::{LISTED_TOOLS_MAX, SessionTools};
 pub use listing::{Listing, ListingChanges};
 use quotas::SessionQuotas;
 use rules::SessionRules;
 
+mod ground;
 mod listing;
 mod quotas;
 mod rules;
@@ -31,6 +34,9 @@ mod rules;
 /// The front end of sessions that drive plans. The calls of a run which such a session began are nodes of its plan: no other
 /// front end makes calls in it, since these would be taken for answers of nodes.
 pub const PLAN_FRONT_END: &str = "plan";
+
+/// The tool that loads skills.
+const SKILL: &str = "skill";
 
 /// What a front end says of itself when it opens a session.
 pub struct SessionOptions {
@@ -49,6 +55,8 @@ pub struct SessionOptions {
     pub listing: Listing,
     /// Where the skills are looked for, once, when somebody first wants to know of them.
     pub skills: SkillPlaces,
+    /// Whom `task` may be told to give a task. Without any, the tool is not listed.
+    pub subagents: Vec<SubagentSummary>,
 }
 
 impl SessionOptions {
@@ -62,6 +70,7 @@ impl SessionOptions {
             holds_repeats_back: false,
             listing: Listing::Whole,
             skills: SkillPlaces::default(),
+            subagents: Vec::new(),
         }
     }
 }
@@ -77,10 +86,12 @@ pub(crate) struct SessionState {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: String,
     pub(crate) front_end: String,
-    pub(crate) rules: SessionRules,
+    // One for all sessions that were narrowed from one another: what a person answered holds in all of them, beneath the
+    // ceilings of each.
+    pub(crate) rules: Arc<SessionRules>,
     // Held by the call whose question is before the person, so that there is one at a time; every other call that has a
     // question waits for it.
-    asking: tokio::sync::Mutex<()>,
+    asking: Arc<tokio::sync::Mutex<()>>,
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) holds_repeats_back: bool,
     listing: Listing,
@@ -90,6 +101,8 @@ pub(crate) struct SessionState {
     pub(crate) skills: Arc<SessionSkills>,
     pub(crate) sidecars: Arc<Sidecars>,
     pub(crate) territory: Territory,
+    pub(crate) narrowed: Narrowed,
+    pub(crate) subagents: Arc<[SubagentSummary]>,
 }
 
 impl Session {
@@ -99,7 +112,7 @@ impl Session {
         if options.id.starts_with('.') {
             return Err(RuntimeError::SessionName(options.id));
         }
-        let rules = SessionRules::new(&shared, options.rules)?;
+        let rules = Arc::new(SessionRules::new(&shared, options.rules)?);
         let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
         let skills = Arc::new(SessionSkills::new(options.skills));
         let roots = shared.parts.roots.clone();
@@ -109,7 +122,7 @@ impl Session {
             id: options.id,
             front_end: options.front_end,
             rules,
-            asking: tokio::sync::Mutex::default(),
+            asking: Arc::default(),
             asker: options.asker,
             holds_repeats_back: options.holds_repeats_back,
             listing: options.listing,
@@ -119,11 +132,51 @@ impl Session {
             skills,
             sidecars,
             territory,
+            narrowed: Narrowed::default(),
+            subagents: options.subagents.into(),
         };
         Ok(Self { state: Arc::new(state) })
     }
 
-    /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on.
+    /// Returns a session for a subagent of this one: it may do what this one may, as far as the narrowing leaves it, and
+    /// nothing more ever. A call is judged by the rules of this session and by those of the narrowing, and the stricter
+    /// decides; what it may reach lies within both; what the person answers «always» holds in both, and lifts nothing that a
+    /// narrowing keeps back.
+    ///
+    /// Both ask the same person, count against the same quotas and have the same skills. The narrowed one has a todo list of
+    /// its own, found tools of its own, and does not see what was cut out of this one's outputs.
+    pub fn narrowed(&self, narrowing: Narrowing) -> Result<Self, RuntimeError> {
+        let above = &*self.state;
+        let narrowed = above.narrowed.with(&narrowing, &above.shared.parts.variables)?;
+        let sidecars = Arc::new(above.sidecars.narrowed());
+        // Files of a skill outside the roots are read by whoever can load it.
+        let loads_skills = ToolId::parse(SKILL).is_ok_and(|skill| narrowed.keeps(&skill));
+        let skills = if loads_skills { Arc::clone(&above.skills) } else { Arc::default() };
+        let roots = above.shared.parts.roots.clone();
+        let territory = Territory::new(roots, Arc::clone(&sidecars), Arc::clone(&skills));
+        let state = SessionState {
+            shared: Arc::clone(&above.shared),
+            id: above.id.clone(),
+            front_end: above.front_end.clone(),
+            rules: Arc::clone(&above.rules),
+            asking: Arc::clone(&above.asking),
+            asker: Arc::clone(&above.asker),
+            holds_repeats_back: above.holds_repeats_back,
+            listing: above.listing,
+            found: FoundTools::default(),
+            todos: Arc::default(),
+            quotas: Arc::clone(&above.quotas),
+            skills,
+            sidecars,
+            territory,
+            narrowed,
+            subagents: narrowing.subagents.into(),
+        };
+        Ok(Self { state: Arc::new(state) })
+    }
+
+    /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on, or from
+    /// when it is [opened](Run::open).
     pub fn run(&self, id: RunId) -> Run {
         self.resume(id, Resume::Continue)
     }
@@ -148,10 +201,18 @@ impl Session {
     }
 
     /// Returns the tools to show to a model now, by id: all of them, or those that are not [searched](Listing::Searched)
-    /// and those that were found. The description of `skill` lists the skills.
+    /// and those that were found. The description of `skill` lists the skills, that of `task` the subagents.
     pub fn listed(&self) -> Vec<Arc<Contract>> {
         let listed = self.state.listed(&self.state.shared.catalog.registry());
-        listed.into_iter().map(|contract| self.state.skills.published(contract)).collect()
+        let published = |contract| {
+            narrowing::published(self.state.skills.published(contract), &self.state.subagents)
+        };
+        listed.into_iter().map(published).collect()
+    }
+
+    /// Returns how many tools are not listed now, and can be found.
+    pub fn unlisted(&self) -> usize {
+        self.state.unlisted(&self.state.shared.catalog.registry())
     }
 
     /// Returns what is wrong with the skills that this session finds, one line each. May block.
@@ -167,6 +228,13 @@ impl Session {
     /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.
     pub fn keep_outputs(&self) {
         self.state.sidecars.keep();
+    }
+
+    /// Takes over what was cut out of an output of an earlier session, so that calls of this one read it: the answer names a
+    /// copy from then on, or says that the rest is gone. For drivers that go on after a transcript.
+    pub fn adopt_output(&self, metadata: &mut Metadata) {
+        Sidecars::note_loss(metadata);
+        self.state.sidecars.adopt(metadata);
     }
 
     /// Reads a sidecar of this session, given its path.
@@ -199,7 +267,19 @@ impl SessionState {
     pub(crate) fn rules(&self) -> RuleSet {
         let rules = self.rules.current(&self.shared);
         let conditions = self.shared.conditions();
-        if conditions == Conditions::default() { rules } else { rules.under(conditions) }
+        let rules =
+            if conditions == Conditions::default() { rules } else { rules.under(conditions) };
+        self.narrowed.beneath(rules, conditions)
+    }
+
+    /// Returns whether the session has the tool.
+    pub(crate) fn keeps(&self, contract: &Contract) -> bool {
+        self.narrowed.keeps(&contract.id)
+    }
+
+    /// Returns whether the session shows the tool to whoever lists or looks for tools.
+    fn offers(&self, contract: &Contract) -> bool {
+        self.keeps(contract) && (!narrowing::is_task(contract) || !self.subagents.is_empty())
     }
 
     /// Waits until no question of another call is before the person.

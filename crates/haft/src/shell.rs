@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use haft_contract::{
     BoxFuture, CallKey, Ending, ErrorCode, FileKind, Progress, ProgressSink, Scope, Shell,
-    ShellOutcome, ShellRequest, ToolError,
+    ShellOutcome, ShellRequest, ToolError, ToolId,
 };
-use haft_policy::HostScope;
+use haft_policy::{HostScope, Trees};
 use haft_sandbox::{Command, Exit, Process};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ pub(crate) use self::hindrance::HINDRANCE_LINES_MAX;
 use self::hindrance::Surroundings;
 use crate::files::Territory;
 use crate::runtime::Shared;
+use crate::session::{SessionState, check_start};
 use crate::sidecar::Sidecars;
 use crate::stopwatch::Stopwatch;
 
@@ -37,6 +38,8 @@ pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// Runs the commands of one call.
 pub(crate) struct CallShell {
+    pub(crate) session: Arc<SessionState>,
+    pub(crate) tool: ToolId,
     pub(crate) territory: Territory,
     pub(crate) sidecars: Arc<Sidecars>,
     pub(crate) progress: Arc<dyn ProgressSink>,
@@ -84,7 +87,8 @@ impl Shell for CallShell {
 
 impl CallShell {
     async fn run_to_end(&self, request: ShellRequest) -> Result<ShellOutcome, ToolError> {
-        let (mut started, directory) = self.spawn(&request).await?;
+        let trees = self.session.trees(&self.tool);
+        let (mut started, directory) = self.spawn(&request, &trees).await?;
         let process = &mut started.process;
         let mut collector = Collector::new(self.output_bytes_max, &self.sidecars, &self.label);
         let stopped = match self.follow(process, &mut collector).await {
@@ -109,7 +113,7 @@ impl CallShell {
         let hindrance = hindrance::failed_status(ending).and_then(|status| {
             let surroundings = Surroundings {
                 sandbox: &self.environment.shared.parts.sandbox,
-                writable: &self.writable(),
+                writable: &self.writable(&trees),
                 directory: &directory,
                 enforced: confined.enforced,
             };
@@ -119,12 +123,18 @@ impl CallShell {
     }
 
     /// Starts the command, and returns as well which directory it was started in.
-    async fn spawn(&self, request: &ShellRequest) -> Result<(Started, PathBuf), ToolError> {
+    async fn spawn(
+        &self,
+        request: &ShellRequest,
+        trees: &Trees,
+    ) -> Result<(Started, PathBuf), ToolError> {
         let WorkingDirectory { handle, path } =
             working_directory(&self.territory, request.cwd.as_deref())?;
+        check_start(&path, trees)?;
+        self.session.check_held(trees, &self.hosts)?;
         let mut command = Command::new(&request.program, handle).args(&request.args);
         command.env = self.environment.variables();
-        Ok((self.start(command).await?, path))
+        Ok((self.start(command, trees).await?, path))
     }
 
     /// Reads the output to its end; says why when it stopped before.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_contract::Metadata;
 
@@ -20,6 +20,10 @@ pub(crate) struct Sidecars {
     // The copies of earlier sessions' sidecars, by what they are copies of; locked while one is made.
     adopted: Mutex<HashMap<PathBuf, PathBuf>>,
     kept: AtomicBool,
+    /// Those of the session that this one was narrowed from: kept with them.
+    above: Option<Arc<Sidecars>>,
+    /// How many sessions were narrowed from this one.
+    narrowed: AtomicU32,
 }
 
 /// The directory once it was made.
@@ -40,12 +44,30 @@ impl Sidecars {
             making: Mutex::default(),
             adopted: Mutex::default(),
             kept: AtomicBool::new(false),
+            above: None,
+            narrowed: AtomicU32::new(0),
         }
+    }
+
+    /// Returns the sidecars of a session that was narrowed from this one's, in a directory beside: what the wider session read
+    /// is not for the narrower one.
+    pub(crate) fn narrowed(self: &Arc<Self>) -> Self {
+        let number = self.narrowed.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut name = self.directory.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{number}"));
+        let mut narrowed = Self::new(self.directory.with_file_name(name));
+        narrowed.above = Some(Arc::clone(self));
+        narrowed
     }
 
     /// Leaves the sidecars where they are when the session goes.
     pub(crate) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
+    }
+
+    fn is_kept(&self) -> bool {
+        let is_kept_above = || self.above.as_ref().is_some_and(|above| above.is_kept());
+        self.kept.load(Ordering::Relaxed) || is_kept_above()
     }
 
     /// Returns the directory once a sidecar was made.
@@ -67,6 +89,14 @@ impl Sidecars {
             }
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all sidecar names are taken"))
+    }
+
+    /// Says of an answer whose sidecar is gone that it is.
+    pub(crate) fn note_loss(metadata: &mut Metadata) {
+        let is_gone = |path: &mut String| !Path::new(path).exists();
+        if let Some(path) = metadata.output_path.take_if(is_gone) {
+            metadata.output_lost = Some(format!("{path}, which held the rest, is gone since"));
+        }
     }
 
     /// Takes over the sidecar of an earlier session that a recalled answer names: a copy of it is among these, where it can
@@ -147,7 +177,7 @@ impl Sidecars {
 impl Drop for Sidecars {
     fn drop(&mut self) {
         if let Some(Made { path: directory, .. }) = self.made.get()
-            && !*self.kept.get_mut()
+            && !self.is_kept()
             && let Err(err) = fs::remove_dir_all(directory)
         {
             tracing::warn!(directory = %directory.display(), %err, "the session's sidecars could not be removed");

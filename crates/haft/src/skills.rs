@@ -28,10 +28,6 @@ pub(crate) const SKILLS_MAX: usize = 256;
 pub(crate) const SKILL_ENTRIES_MAX: usize = 1_024;
 /// Largest SKILL.md, in bytes.
 pub(crate) const SKILL_BYTES_MAX: u64 = 200_000;
-/// Front matter of a skill, in bytes.
-pub(crate) const FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
-/// Nodes and aliases in the front matter of a skill, each, after which it is not read on.
-pub(crate) const FRONT_MATTER_NODES_MAX: usize = 1_000;
 /// Longest name of a skill, in characters.
 pub(crate) const SKILL_NAME_CHARS_MAX: usize = 64;
 /// Longest description of a skill, in characters.

@@ -114,6 +114,7 @@ async fn put(
     let valid = capable.valid();
     let ask = Ask {
         call_id: valid.entry().id().to_string(),
+        driver_call_id: valid.call().driver_call_id.clone(),
         tool: valid.contract().id.clone(),
         // The person sees the call itself; the journal holds bodies as size and hash only.
         input: beginning(&valid.call().input.to_string()),
@@ -144,9 +145,10 @@ async fn settle(
             add_for_project(asked.offered(), run).await;
             Ok(capable)
         }
-        Some(Ok(Answer::Reject)) => {
-            let message = format!("the user rejected the call ({})", asked.explained());
-            Err(capable.refuse(ErrorCode::PermissionDenied, message))
+        Some(Ok(Answer::Reject)) => Err(rejected(capable, &asked)),
+        Some(Ok(Answer::RejectSession)) => {
+            add_for_session(&denials(asked.offered()), run);
+            Err(rejected(capable, &asked))
         }
         Some(Ok(Answer::Nobody)) => Err(unanswered(capable, &asked)),
         Some(Err(panic)) => {
@@ -156,11 +158,21 @@ async fn settle(
     }
 }
 
-/// The call was approved whatever becomes of the rules, so a failure costs no more than the same question again.
+fn rejected(capable: Capable, asked: &Asked) -> Stop {
+    let message = format!("the user rejected the call ({})", asked.explained());
+    capable.refuse(ErrorCode::PermissionDenied, message)
+}
+
+/// Returns the rules that deny what these allow.
+fn denials(rules: &[Rule]) -> Vec<Rule> {
+    rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, Action::Deny)).collect()
+}
+
+/// The call was decided whatever becomes of the rules, so a failure costs no more than the same question again.
 fn add_for_session(rules: &[Rule], run: &RunState) {
     let shared = &run.session.shared;
     if let Err(err) = run.session.rules.add(rules, shared) {
-        tracing::warn!("the call goes on this once, its rules could not be added: {err}");
+        tracing::warn!("the answer holds this once, its rules could not be added: {err}");
     }
 }
 

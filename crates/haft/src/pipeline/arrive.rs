@@ -14,6 +14,7 @@ use crate::registry::Registered;
 use crate::run::{
     Attempt, DriverId, Numbered, Placed, Placing, RunError, RunState, Standing, Unheard,
 };
+use crate::suggestion::near_matches;
 
 /// Input and accesses as the journal holds them, each, in bytes; longer ones are stored as size and SHA-256.
 pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
@@ -119,7 +120,11 @@ fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
     let parts = &run.session.shared.parts;
     let suggestions = match &found {
         Some(_) => Vec::new(),
-        None => offer.registry.near_matches(&call.tool).into_iter().map(str::to_owned).collect(),
+        None => {
+            let kept = offer.registry.contracts().filter(|it| run.session.keeps(it));
+            let near = near_matches(&call.tool, kept.map(|contract| contract.id.as_str()));
+            near.into_iter().map(str::to_owned).collect()
+        }
     };
     let (seq, occurrence) = match &standing {
         Standing::New(numbered) => (numbered.seq, numbered.occurrence),

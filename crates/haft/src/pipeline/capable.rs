@@ -41,7 +41,7 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
         Err(err) => return Err(refused(valid, bounded(as_declared(&declared)), err)),
     };
     let capabilities = match shared.catalog.capabilities_of(valid.offer(), valid.contract()) {
-        Ok(capabilities) => capabilities,
+        Ok(capabilities) => run.session.narrowed.within(capabilities),
         Err(err) => {
             let err = ToolError::new(ErrorCode::CapabilityDenied, err.to_string());
             return Err(refused(valid, recorded_accesses, err));

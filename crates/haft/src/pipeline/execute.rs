@@ -16,6 +16,7 @@ use super::panic::{Contained, contained};
 use super::watch::Watched;
 use crate::effects::tag_of;
 use crate::files::{GrantedFs, OpenIntent};
+use crate::narrowing::CallSubagents;
 use crate::net::{GrantedNet, NetRecord};
 use crate::questions::{CallClient, CallQuestions};
 use crate::resident::CallResidents;
@@ -230,6 +231,7 @@ pub(super) fn context(
         asker: Arc::clone(call.asker.as_ref().unwrap_or(&run.session.asker)),
         session: Arc::clone(&run.session),
         call_id: entry.id().to_string(),
+        driver_call_id: call.driver_call_id.clone(),
         tool: contract.id.clone(),
         time: Arc::clone(&timing.time),
     };
@@ -238,6 +240,10 @@ pub(super) fn context(
         session: Arc::clone(&run.session),
         registry: Arc::clone(&valid.offer().registry),
     };
+    let subagents = CallSubagents {
+        all: Arc::clone(&call.subagents),
+        listed: Arc::clone(&run.session.subagents),
+    };
     Cx::new(CxParts {
         tool: contract.id.clone(),
         effect: contract.effect,
@@ -245,7 +251,7 @@ pub(super) fn context(
         call_key: entry.call_key(),
         session: run.session.id.clone(),
         root: parts.roots.workspace().to_path_buf(),
-        allow_network: parts.allow_network,
+        allow_network: parts.allow_network && watched.hosts().is_unbounded(),
         max_output_bytes: parts.limits.output_bytes,
         timeout_ms: timing.timeout_ms,
         cancellation: timing.stop,
@@ -260,6 +266,8 @@ pub(super) fn context(
         tool_index: Arc::new(tools),
         quotas: Arc::clone(&run.session.quotas) as Arc<_>,
         client: Arc::new(client),
+        subagents: Arc::new(subagents),
+        narrowing: Arc::clone(run.session.narrowed.key()),
     })
 }
 
@@ -268,6 +276,8 @@ fn call_shell(watched: &Watched, run: &RunState, timing: &Timing) -> CallShell {
     let valid = watched.capable().valid();
     let (call, entry, contract) = (valid.call(), valid.entry(), valid.contract());
     CallShell {
+        session: Arc::clone(&run.session),
+        tool: contract.id.clone(),
         hosts: Arc::clone(watched.hosts()),
         changes_files: !contract.requires.fs.write.is_empty(),
         territory: run.session.territory.clone(),

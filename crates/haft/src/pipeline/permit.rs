@@ -92,7 +92,9 @@ fn guarded(capable: &Capable, rules: &RuleSet, run: &RunState) -> Option<Network
         | Canonical::Net { .. }
         | Canonical::Named { .. } => None,
     })?;
-    let is_offline = !parts.allow_network && hosts(capable, rules, run).is_empty();
+    let hosts = hosts(capable, rules, run);
+    let has_network = parts.allow_network && hosts.is_unbounded();
+    let is_offline = !has_network && hosts.is_empty();
     is_offline.then_some(refusal)
 }
 

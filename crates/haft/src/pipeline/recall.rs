@@ -9,6 +9,7 @@ use haft_journal::{CallRow, Status, Verdict};
 use super::arrive::{Arrived, Entry};
 use crate::recover::{self, Insight};
 use crate::run::{Resume, RunError, RunState, Standing};
+use crate::sidecar::Sidecars;
 
 /// A call that has to be made, or the answer of one that was made.
 pub(super) enum Recalled {
@@ -111,10 +112,7 @@ pub(super) fn answer(row: &CallRow) -> Result<Envelope, RunError> {
     metadata.replayed = true;
     // Whoever settled the call may have given no more than the data.
     metadata.call_id.get_or_insert_with(|| row.id().to_string());
-    let is_gone = |path: &String| !std::path::Path::new(path).exists();
-    if let Some(path) = metadata.output_path.take_if(|path| is_gone(path)) {
-        metadata.output_lost = Some(format!("{path}, which held the rest, is gone since"));
-    }
+    Sidecars::note_loss(metadata);
     Ok(envelope)
 }
 

@@ -28,6 +28,13 @@ pub(super) fn validate(arrived: Arrived, run: &RunState) -> Result<Valid, Stop> 
         let message = unknown_tool(&call.tool, &suggestions);
         return Err(Stop::refused(entry, ErrorCode::ToolNotFound, message));
     };
+    if !run.session.keeps(registered.contract()) {
+        let message = format!(
+            "tool {} is none of this agent's: do with those that are listed, or say what is missing",
+            entry.tool()
+        );
+        return Err(Stop::refused(entry, ErrorCode::ToolNotFound, message));
+    }
     if run.session.keeps_back(&offer.registry, registered.contract()) {
         let message = format!(
             "tool {} cannot be called yet, because there are too many tools to list: find it with tool_search first",

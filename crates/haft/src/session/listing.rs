@@ -49,17 +49,39 @@ impl FoundTools {
 impl SessionState {
     /// Returns the tools to show to a model, by id.
     pub(super) fn listed(&self, registry: &Registry) -> Vec<Arc<Contract>> {
-        let all = registry.shared_contracts();
-        all.filter(|contract| !self.keeps_back(registry, contract)).map(Arc::clone).collect()
+        let all = registry.shared_contracts().filter(|contract| self.offers(contract));
+        let is_searched = self.is_searched(registry);
+        let is_shown = |contract: &&Arc<Contract>| !is_searched || !self.is_unfound(contract);
+        all.filter(is_shown).map(Arc::clone).collect()
+    }
+
+    /// Returns how many of the tools are not shown, and can be found.
+    pub(super) fn unlisted(&self, registry: &Registry) -> usize {
+        let offered = registry.contracts().filter(|contract| self.offers(contract)).count();
+        offered.saturating_sub(self.listed(registry).len())
     }
 
     /// Returns whether a tool is to be found before it can be called.
     pub(crate) fn keeps_back(&self, registry: &Registry, contract: &Contract) -> bool {
-        let is_searched = match self.listing {
+        self.is_searched(registry) && self.is_unfound(contract)
+    }
+
+    fn is_unfound(&self, contract: &Contract) -> bool {
+        can_be_many(&contract.origin) && !self.found.contains(&contract.id)
+    }
+
+    /// Returns whether there are so many tools that some are found instead of listed. Without the tool that finds them, nobody
+    /// could.
+    fn is_searched(&self, registry: &Registry) -> bool {
+        let offered = || registry.contracts().filter(|contract| self.offers(contract));
+        match self.listing {
             Listing::Whole => false,
-            Listing::Searched => is_searched(registry),
-        };
-        is_searched && can_be_many(&contract.origin) && !self.found.contains(&contract.id)
+            Listing::Searched if registry.len() <= LISTED_TOOLS_MAX => false,
+            Listing::Searched => {
+                offered().count() > LISTED_TOOLS_MAX
+                    && offered().any(|contract| contract.id.as_str() == TOOL_SEARCH)
+            }
+        }
     }
 
     /// Says that the front end was told of these tools, by whichever process.
@@ -118,12 +140,6 @@ impl ListingChanges {
     }
 }
 
-/// Returns whether there are so many tools that some are found instead of listed. Without the tool that finds them, nobody
-/// could.
-fn is_searched(registry: &Registry) -> bool {
-    registry.len() > LISTED_TOOLS_MAX && registry.contract(TOOL_SEARCH).is_some()
-}
-
 fn can_be_many(origin: &Origin) -> bool {
     match origin {
         Origin::Native | Origin::Declared => false,
@@ -140,10 +156,12 @@ pub(crate) struct SessionTools {
 impl ToolIndex for SessionTools {
     fn find(&self, query: &str, matches_max: usize) -> Vec<ToolMatch> {
         // The tool that searches is the one that nobody needs to find.
-        let found = self.registry.search(query, matches_max.saturating_add(1));
-        let found = found.into_iter().filter(|contract| contract.id.as_str() != TOOL_SEARCH);
+        let is_wanted = |contract: &Contract| {
+            contract.id.as_str() != TOOL_SEARCH && self.session.offers(contract)
+        };
+        let found = self.registry.search_among(query, matches_max, is_wanted);
         let matches: Vec<ToolMatch> = found
-            .take(matches_max)
+            .iter()
             .map(|contract| ToolMatch {
                 id: contract.id.clone(),
                 description: contract.description.clone(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft_contract::{Confined, Connection, Enforced, ErrorCode, Level, ToolError};
-use haft_policy::HostScope;
+use haft_policy::{HostScope, Trees};
 use haft_sandbox::proxy::{self, Admission, Admitted, Connections, Limits, Proxy, SystemResolver};
 use haft_sandbox::{
     Command, Launcher, Network, PROXY_PORT, Process, Remedy, SpawnError, Undone,
@@ -79,19 +79,23 @@ fn serve(listener: TcpListener, hosts: Arc<HostScope>) -> Result<Proxy, ToolErro
 
 impl CallShell {
     /// Starts a command as confined as the call has to be.
-    pub(super) async fn start(&self, command: Command) -> Result<Started, ToolError> {
+    pub(super) async fn start(
+        &self,
+        command: Command,
+        trees: &Trees,
+    ) -> Result<Started, ToolError> {
         let parts = &self.environment.shared.parts;
-        let network = if parts.allow_network {
+        let network = if parts.allow_network && self.hosts.is_unbounded() {
             Network::Host
         } else if self.hosts.is_empty() {
             Network::Loopback
         } else {
             Network::Proxied
         };
-        let roots = if self.changes_files { Vec::new() } else { parts.roots.paths() };
+        let only_read = if self.changes_files { [].as_slice() } else { &trees.writable };
         let bounds = Bounds {
-            writable: self.writable(),
-            readable: roots,
+            writable: self.writable(trees),
+            readable: trees.readable.iter().chain(only_read).cloned().collect(),
             network,
             hosts: Arc::clone(&self.hosts),
             memory_bytes: None,
@@ -99,15 +103,18 @@ impl CallShell {
         start(&parts.launcher, &parts.sandbox, command, bounds).await
     }
 
-    /// Returns the directories that the command can change: the roots, and for one that is a linked worktree what git
-    /// keeps of it elsewhere.
-    pub(super) fn writable(&self) -> Vec<PathBuf> {
+    /// Returns the directories that the command can change: the roots, or what is left of them, and for one that is a linked
+    /// worktree what git keeps of it elsewhere.
+    pub(super) fn writable(&self, trees: &Trees) -> Vec<PathBuf> {
         if !self.changes_files {
             return Vec::new();
         }
-        let mut directories = self.environment.shared.parts.roots.paths();
-        let linked: Vec<_> = directories
+        let mut directories = trees.writable.clone();
+        // A file in a directory further down that says so is none of the operator's.
+        let roots = self.environment.shared.parts.roots.paths();
+        let linked: Vec<_> = roots
             .iter()
+            .filter(|root| trees.writable.contains(root))
             .filter_map(|root| worktree_directories(root).ok().flatten())
             .collect();
         for directory in linked.into_iter().map(|worktree| worktree.common_dir) {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use haft_sandbox::{FileKind, Root, RootError};
 
 use super::{
-    FILE_NAME, FRONT_MATTER_BYTES_MAX, SKILL_BYTES_MAX, SKILL_DEPTH_MAX, SKILL_ENTRIES_MAX,
-    SKILL_FILES_MAX, SKILL_FILES_SEEN_MAX,
+    FILE_NAME, SKILL_BYTES_MAX, SKILL_DEPTH_MAX, SKILL_ENTRIES_MAX, SKILL_FILES_MAX,
+    SKILL_FILES_SEEN_MAX,
 };
+use crate::front_matter::FRONT_MATTER_BYTES_MAX;
 
 /// The beginning of a `SKILL.md`, or all of it.
 #[derive(Debug)]

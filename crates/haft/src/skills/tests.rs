@@ -6,6 +6,7 @@ use haft_contract::{ErrorCode, Skills as _};
 use tempfile::TempDir;
 
 use super::*;
+use crate::front_matter::FRONT_MATTER_BYTES_MAX;
 
 /// A home with a project in it.
 struct World(TempDir);

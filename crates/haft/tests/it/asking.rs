@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use expect_test::{Expect, expect};
 use haft::{Answer, Ask, Asker, Call, Headless, ProjectRules, Verdict, Watchdog, WatchedCall};
 use haft_contract::{
-    Access, BoxFuture, Command, Effect, Envelope, NetRequirement, RequirementSet, RunId,
+    Access, BoxFuture, Command, Effect, Envelope, ErrorCode, NetRequirement, RequirementSet, RunId,
     ShellRequirement, Tool, ToolError,
 };
 use haft_policy::{Action, Condition, NetworkGuard, Rule, RuleScope};
@@ -83,6 +83,7 @@ async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
     expect![[r#"
         Ask {
             call_id: "r1/main/0/1/1",
+            driver_call_id: None,
             tool: ToolId(
                 "run",
             ),
@@ -166,6 +167,30 @@ async fn always_for_the_session_spares_the_next_question_of_that_kind() {
     let other = stage.other_session("s2", asker.clone());
     other.call(run("git commit -m z")).await.unwrap();
     assert_eq!(asker.count(), 7, "another session was not told always");
+}
+
+#[tokio::test]
+async fn a_rejection_for_the_session_spares_the_next_question_of_that_kind() {
+    let (counter, asker) = (Counter::default(), Scripted::new(Answer::RejectSession));
+    let stage = Stage::new(asking(&counter, asker.clone())).await;
+    for (text, asked) in [
+        ("git commit -m x", 1),
+        ("git commit -m y", 1),
+        ("git log", 2),
+        ("git commit; ls", 2),
+        // No rule could be offered, so the next one is asked about again.
+        ("? date", 3),
+        ("? date", 4),
+    ] {
+        let envelope = stage.run.call(run(text)).await.unwrap();
+        assert_eq!(envelope.code(), Some(ErrorCode::PermissionDenied), "{text:?}");
+        assert_eq!(asker.count(), asked, "after {text:?}");
+    }
+    assert_eq!(counter.count(), 0);
+    let other = stage.other_session("s2", Scripted::new(Answer::Once));
+    assert_eq!(other.call(run("git commit -m z")).await.unwrap().code(), None);
+    let said = stage.run.call(run("git commit")).await.unwrap();
+    expect![[r#"PERMISSION_DENIED: run is denied shell.run of "git commit": the session rule `deny run "git commit *"` decides; that rule would have to change"#]].assert_eq(&summary(&said));
 }
 
 /// Keeps rules in memory, or fails. The mutex is written by the pipeline and read by the test.

@@ -4,12 +4,14 @@
 mod asking;
 mod bounds;
 mod catalog;
+mod chats;
 mod durability;
 mod execution;
 mod faulty;
 mod inquiring;
 mod journal;
 mod locked;
+mod narrowing;
 #[path = "../../../haft-journal/tests/it/postgres_proxy.rs"]
 mod postgres_proxy;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]

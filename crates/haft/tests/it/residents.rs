@@ -34,7 +34,7 @@ const DOOMED: &str = "HAFT_TEST_DOOMED";
 const ANSWER: &str = "read -r line <&3; echo \"$line\" >&3";
 
 /// A program that knows how to start processes; cargo builds examples beside the tests.
-fn helper() -> PathBuf {
+pub(crate) fn helper() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let helper = own.ancestors().nth(2).unwrap().join("examples/resident");
     assert!(helper.exists(), "build the examples of this crate first: {}", helper.display());
@@ -42,14 +42,14 @@ fn helper() -> PathBuf {
 }
 
 /// Starts a shell with this script.
-fn request(script: &str) -> ResidentRequest {
+pub(crate) fn request(script: &str) -> ResidentRequest {
     let mut request = ResidentRequest::new("sh");
     request.args = vec!["-c".into(), script.into()];
     request
 }
 
 /// Sends a line, and returns the one that comes, or what came in its place.
-async fn ask(resident: &mut dyn Resident, line: &str) -> Result<String, ToolError> {
+pub(crate) async fn ask(resident: &mut dyn Resident, line: &str) -> Result<String, ToolError> {
     resident.send(format!("{line}\n").as_bytes()).await?;
     receive(resident).await
 }

@@ -61,6 +61,8 @@ pub(crate) struct Setting {
     /// The program that starts processes; most tests start none.
     pub(crate) helper: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) sandbox: haft::Sandbox,
+    pub(crate) allow_network: bool,
 }
 
 impl Default for Setting {
@@ -91,6 +93,8 @@ impl Default for Setting {
             }),
             helper: PathBuf::from("/nonexistent"),
             environment: Vec::new(),
+            sandbox: haft::Sandbox::system(),
+            allow_network: false,
         }
     }
 }
@@ -135,9 +139,9 @@ impl Stage {
             requires: setting.requires,
             rules: setting.rules,
             limits: setting.limits,
-            allow_network: false,
+            allow_network: setting.allow_network,
             network_guard: setting.network_guard,
-            sandbox: haft::Sandbox::system(),
+            sandbox: setting.sandbox,
             project_rules: setting.project_rules,
             watchdogs: setting.watchdogs,
             launcher: Launcher::new(setting.helper),

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, JournalError, LateOutcome, Lease, MemoryJournal, NewRun, Outcome, PlannedCall, Pruned,
-    RecordedCall, Retention, RunQuery, RunRow, Settlement, SnapshotNote,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    Journal, JournalError, LateOutcome, Lease, MemoryJournal, MessageId, MessageQuery, NewRun,
+    Outcome, PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, Settlement,
+    SnapshotNote,
 };
 
 use super::process::Fate;
@@ -33,6 +35,37 @@ impl DyingJournal {
             let answer = answer.await;
             if self.fate.step() { answer } else { Err(dead()) }
         })
+    }
+}
+
+impl Chats for DyingJournal {
+    fn record_chat(
+        &self,
+        lease: &Lease,
+        records: Vec<ChatRecord>,
+        firmness: ChatFirmness,
+    ) -> Answer<'_, ()> {
+        self.alive(self.inner.record_chat(lease, records, firmness))
+    }
+
+    fn rewind_chat(&self, lease: &Lease, from: &MessageId, at_ms: u64) -> Answer<'_, u64> {
+        self.alive(self.inner.rewind_chat(lease, from, at_ms))
+    }
+
+    fn chat(&self, id: &ChatId) -> Answer<'_, Option<ChatSession>> {
+        self.alive(self.inner.chat(id))
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<ChatSession>> {
+        self.alive(self.inner.chats(query))
+    }
+
+    fn chat_messages(
+        &self,
+        chat: &ChatId,
+        query: MessageQuery,
+    ) -> Answer<'_, Vec<(ChatMessage, Vec<ChatPart>)>> {
+        self.alive(self.inner.chat_messages(chat, query))
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_contract::{RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settlement,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    JournalError, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome, PlannedCall,
+    Pruned, RecordedCall, Retention, RunQuery, RunRow, Settlement,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -42,6 +43,16 @@ macro_rules! passed_on {
             self.inner.$name($($arg),*)
         })*
     };
+}
+
+impl Chats for SlowJournal {
+    passed_on! {
+        fn record_chat(lease: &Lease, records: Vec<ChatRecord>, firmness: ChatFirmness) -> ();
+        fn rewind_chat(lease: &Lease, from: &MessageId, at_ms: u64) -> u64;
+        fn chat(id: &ChatId) -> Option<ChatSession>;
+        fn chats(query: ChatQuery) -> Vec<ChatSession>;
+        fn chat_messages(chat: &ChatId, query: MessageQuery) -> Vec<(ChatMessage, Vec<ChatPart>)>;
+    }
 }
 
 impl Journal for SlowJournal {

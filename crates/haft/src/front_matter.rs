@@ -1,0 +1,293 @@
+//! What a Markdown file says of itself between its first two lines of three dashes, and what stands below. Read with bounds,
+//! because such files come with workspaces of strangers; what the fields mean is the business of whoever reads them.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
+use serde_saphyr::Spanned;
+
+/// Front matter, in bytes.
+pub(crate) const FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
+/// Nodes and aliases in front matter, each, after which it is not read on.
+pub(crate) const FRONT_MATTER_NODES_MAX: usize = 1_000;
+/// How deep lists and tables of front matter lie in each other.
+const DEPTH_MAX: usize = 16;
+
+/// A text parted into its front matter and what stands below.
+#[derive(Clone, Copy, Debug)]
+pub struct FrontMatter<'a> {
+    yaml: &'a str,
+    below: &'a [u8],
+}
+
+/// What is wrong with the front matter of a text, or with what stands below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontMatterFault {
+    /// The line of the file, from 1, where it is one line's.
+    pub line: Option<u64>,
+    /// What was expected, what was found, and what mends it.
+    pub message: String,
+}
+
+/// A key of front matter with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrontField {
+    /// The key.
+    pub key: String,
+    /// The line of the file in which the key stands, from 1.
+    pub line: u64,
+    /// Its value.
+    pub value: FrontValue,
+}
+
+/// A value of front matter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrontValue {
+    /// The line of the file in which it begins, from 1.
+    pub line: u64,
+    /// What it is.
+    pub kind: FrontKind,
+}
+
+/// What a value of front matter is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrontKind {
+    /// There is none.
+    Nothing,
+    /// True or false.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// A text.
+    Text(String),
+    /// Values, in order.
+    List(Vec<FrontValue>),
+    /// Values with keys, in order.
+    Table(Vec<FrontField>),
+}
+
+impl<'a> FrontMatter<'a> {
+    /// Parts a text at the lines of dashes. Only the front matter must be UTF-8 for that: the text may be cut anywhere
+    /// after it.
+    pub fn split(bytes: &'a [u8]) -> Result<Self, FrontMatterFault> {
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        if first.trim_ascii_end() != b"---" {
+            return Err(fault(
+                Some(1),
+                "expected front matter, which begins with a first line of three dashes (---), found none",
+            ));
+        }
+        let (mut bytes_read, mut end) = (first.len(), None);
+        for line in lines {
+            if line.trim_ascii_end() == b"---" {
+                end = Some((bytes_read, bytes_read + line.len()));
+                break;
+            }
+            bytes_read += line.len();
+        }
+        let Some((yaml_end, below)) =
+            end.filter(|(end, _)| end - first.len() <= FRONT_MATTER_BYTES_MAX)
+        else {
+            let message = format!(
+                "expected a line of three dashes (---) that ends the front matter within {FRONT_MATTER_BYTES_MAX} bytes, \
+                 found none"
+            );
+            return Err(fault(Some(1), &message));
+        };
+        let yaml = bytes.get(first.len()..yaml_end).unwrap_or_default();
+        let yaml = std::str::from_utf8(yaml)
+            .map_err(|_| fault(Some(1), "expected front matter in UTF-8, found other bytes"))?;
+        Ok(Self { yaml, below: bytes.get(below..).unwrap_or_default() })
+    }
+
+    /// Returns what stands below.
+    pub fn below(&self) -> Result<&'a str, FrontMatterFault> {
+        std::str::from_utf8(self.below)
+            .map_err(|_| fault(None, "expected UTF-8, found other bytes"))
+    }
+
+    /// Returns all fields with their lines.
+    pub fn fields(&self) -> Result<Vec<FrontField>, FrontMatterFault> {
+        let not_table = "expected front matter of lines «key: value», found something else";
+        match self.read::<Spanned<Raw>>() {
+            Ok(read) => match value_of(read).kind {
+                FrontKind::Table(fields) => Ok(fields),
+                FrontKind::Nothing => Ok(Vec::new()),
+                FrontKind::Bool(_)
+                | FrontKind::Number(_)
+                | FrontKind::Text(_)
+                | FrontKind::List(_) => Err(fault(Some(2), not_table)),
+            },
+            Err(err) => {
+                let message = format!("the front matter is not YAML: {}", err.message);
+                Err(FrontMatterFault { message, ..err })
+            }
+        }
+    }
+
+    /// Reads the fields that `T` has; all others are passed over. The message says what YAML makes of it, and no more.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, FrontMatterFault> {
+        serde_saphyr::from_str_with_options(self.yaml, options()).map_err(|err| fault_of(&err))
+    }
+
+    /// Returns the line of the file in which a key of the front matter stands.
+    pub(crate) fn line_of(&self, key: &str) -> Option<u64> {
+        let is_key = |line: &str| {
+            line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'))
+        };
+        let place = self.yaml.lines().position(is_key)?;
+        u64::try_from(place + 2).ok()
+    }
+}
+
+impl FrontKind {
+    /// Returns what it is in a word, for messages.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Bool(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// A value as the reader of YAML hands it over.
+enum Raw {
+    Nothing,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Table(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Nothing)
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Nothing)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        // What is no number is no value either.
+        Ok(Number::from_f64(value).map_or(Raw::Nothing, Raw::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Table(entries))
+    }
+}
+
+/// The first line of the front matter is the second of the file.
+fn value_of(read: Spanned<Raw>) -> FrontValue {
+    let line = read.referenced.line() + 1;
+    let kind = match read.value {
+        Raw::Nothing => FrontKind::Nothing,
+        Raw::Bool(value) => FrontKind::Bool(value),
+        Raw::Number(value) => FrontKind::Number(value),
+        Raw::Text(value) => FrontKind::Text(value),
+        Raw::List(items) => FrontKind::List(items.into_iter().map(value_of).collect()),
+        Raw::Table(entries) => {
+            let field = |(key, value): (Spanned<String>, _)| FrontField {
+                line: key.referenced.line() + 1,
+                key: key.value,
+                value: value_of(value),
+            };
+            FrontKind::Table(entries.into_iter().map(field).collect())
+        }
+    };
+    FrontValue { line, kind }
+}
+
+/// Aliases are how a few lines of YAML become gigabytes; such files need none.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_reader_input_bytes: Some(FRONT_MATTER_BYTES_MAX),
+            max_events: 4 * FRONT_MATTER_NODES_MAX,
+            max_nodes: FRONT_MATTER_NODES_MAX,
+            max_aliases: FRONT_MATTER_NODES_MAX,
+            max_anchors: FRONT_MATTER_NODES_MAX,
+            max_depth: DEPTH_MAX,
+            max_documents: 1,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: FRONT_MATTER_NODES_MAX,
+            max_replay_stack_depth: DEPTH_MAX,
+            max_alias_expansions_per_anchor: FRONT_MATTER_NODES_MAX,
+        },
+        with_snippet: false,
+    }
+}
+
+fn fault_of(err: &serde_saphyr::Error) -> FrontMatterFault {
+    let err = err.without_snippet();
+    // The first line of the front matter is the second of the file.
+    let line = err.location().map(|location| location.line() + 1);
+    let text = err.to_string();
+    let text = text.lines().next().unwrap_or_default();
+    let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
+    // The reader advises whoever programs with it; whoever writes such a file has no options to set.
+    let text = text.split_once(", set ").map_or(text, |(text, _)| text);
+    let advice = if text.starts_with("mapping values are not allowed") {
+        "; put a text that holds a colon into quotes"
+    } else {
+        ""
+    };
+    fault(line, &format!("{text}{advice}"))
+}
+
+fn fault(line: Option<u64>, message: &str) -> FrontMatterFault {
+    FrontMatterFault { line, message: message.to_owned() }
+}

@@ -1,0 +1,209 @@
+//! How a session is narrowed for a subagent: each narrowing lies beneath all that the sessions above are held to, and none
+//! lifts anything. What a call may do is judged elsewhere, with what is kept here.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use haft_contract::{
+    BoxFuture, Contract, Cx, ErrorCode, NO_SUBAGENTS_TEXT, Origin, RequirementSet, SubagentAnswer,
+    SubagentSummary, SubagentTask, Subagents, ToolError, ToolId, Variables, canonical_json, clean,
+    cut, sha256_hex,
+};
+use haft_policy::{Capabilities, Conditions, Rule, RuleScope, RuleSet, ToolScope};
+use serde_json::{Value, json};
+
+use crate::runtime::RuntimeError;
+use crate::suggestion::near_matches;
+
+#[cfg(test)]
+mod tests;
+
+/// What the description of `task` says of one subagent, in characters.
+pub(crate) const SUBAGENT_SHOWN_CHARS_MAX: usize = 500;
+
+/// The tool that hands tasks to subagents.
+const TASK: &str = "task";
+
+/// How much of its session a subagent keeps. What it names beyond that is not there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Narrowing {
+    /// The tools, by id or by glob; `None` for all that the session has.
+    pub tools: Option<Vec<String>>,
+    /// What calls may reach at all, whichever tool makes them; `None` for all that the session's may.
+    pub requires: Option<RequirementSet>,
+    /// Rules that hold beside those of the session. Of both the stricter decides, so an allow only makes exceptions to
+    /// other rules among these, and what none of these matches is left to the session's.
+    pub permissions: Vec<Rule>,
+    /// Whom `task` may be told to give a task. Without any, the tool is not there.
+    pub subagents: Vec<SubagentSummary>,
+}
+
+/// All narrowings of a session, from the outermost to its own; none for the session of a front end. Cloning is cheap.
+#[derive(Clone, Default)]
+pub(crate) struct Narrowed {
+    levels: Arc<[Arc<Level>]>,
+    /// What all levels together leave of files, hosts, commands and named capabilities; `None` where none says anything.
+    bound: Option<Capabilities>,
+    key: Arc<str>,
+}
+
+/// One narrowing, compiled.
+struct Level {
+    tools: Option<ToolScope>,
+    rules: RuleSet,
+    has_rules: bool,
+    /// What decides whether two narrowings reach the same, as JSON.
+    reach: Option<Value>,
+}
+
+impl Narrowed {
+    /// Returns these narrowings and one more beneath them. Rules and requirements are checked here.
+    pub(crate) fn with(
+        &self,
+        narrowing: &Narrowing,
+        variables: &Variables,
+    ) -> Result<Self, RuntimeError> {
+        let Narrowing { tools, requires, permissions, subagents: _ } = narrowing;
+        let bound = requires.as_ref().map(|it| Capabilities::compile(it, variables)).transpose()?;
+        let bound = match (&self.bound, bound) {
+            (Some(above), Some(bound)) => Some(above.within(&bound)),
+            (above, bound) => above.clone().or(bound),
+        };
+        let scoped = permissions.iter().map(|rule| (RuleScope::Agent, rule.clone()));
+        let is_felt = requires.is_some() || !permissions.is_empty();
+        let level = Level {
+            tools: tools.as_deref().map(ToolScope::compile).transpose()?,
+            rules: RuleSet::compile(scoped, variables, Conditions::default())?,
+            has_rules: !permissions.is_empty(),
+            reach: is_felt.then(|| json!({ "requires": requires, "permissions": permissions })),
+        };
+        let levels: Arc<[Arc<Level>]> =
+            self.levels.iter().cloned().chain([Arc::new(level)]).collect();
+        let key = Arc::from(key_of(&levels));
+        Ok(Self { levels, bound, key })
+    }
+
+    /// Returns whether all levels keep the tool.
+    pub(crate) fn keeps(&self, tool: &ToolId) -> bool {
+        let mut scopes = self.levels.iter().filter_map(|level| level.tools.as_ref());
+        scopes.all(|scope| scope.contains(tool))
+    }
+
+    /// Returns what is left of a tool's capabilities.
+    pub(crate) fn within(&self, capabilities: Capabilities) -> Capabilities {
+        match &self.bound {
+            Some(bound) => capabilities.within(bound),
+            None => capabilities,
+        }
+    }
+
+    /// Returns rules beneath the ceilings of all levels.
+    pub(crate) fn beneath(&self, rules: RuleSet, conditions: Conditions) -> RuleSet {
+        let ceilings = self.levels.iter().filter(|level| level.has_rules);
+        ceilings.fold(rules, |rules, level| rules.beneath(&level.rules.under(conditions)))
+    }
+
+    /// Returns what all levels together leave of files, hosts, commands and named capabilities, if any of them says so.
+    pub(crate) fn bound(&self) -> Option<&Capabilities> {
+        self.bound.as_ref()
+    }
+
+    /// Returns a text that is the same for narrowings that leave the same of files and hosts, empty where all is left.
+    pub(crate) fn key(&self) -> &Arc<str> {
+        &self.key
+    }
+}
+
+/// Returns the text that tells apart what narrowings leave. Which tools and subagents are left is no matter of it: each tool
+/// asks for itself.
+fn key_of(levels: &[Arc<Level>]) -> String {
+    let felt: Vec<_> = levels.iter().filter_map(|level| level.reach.clone()).collect();
+    if felt.is_empty() {
+        return String::new();
+    }
+    sha256_hex(canonical_json(&felt.into()).as_bytes())
+}
+
+/// Returns a contract as a session with these subagents publishes it: the description of `task` ends with their names and
+/// descriptions.
+pub(crate) fn published(contract: Arc<Contract>, subagents: &[SubagentSummary]) -> Arc<Contract> {
+    if !is_task(&contract) {
+        return contract;
+    }
+    let index = index(subagents);
+    Arc::new(Contract {
+        description: format!("{}{index}", contract.description),
+        ..Contract::clone(&contract)
+    })
+}
+
+/// Returns whether a contract is that of the tool which gives tasks to subagents.
+pub(crate) fn is_task(contract: &Contract) -> bool {
+    contract.id.as_str() == TASK && contract.origin == Origin::Native
+}
+
+/// Returns the list of subagents as it ends a description.
+fn index(subagents: &[SubagentSummary]) -> String {
+    let mut text = "\n\nThe subagents are:".to_owned();
+    for SubagentSummary { name, description } in subagents {
+        // A description is one line, so that none can pass for two.
+        let words: Vec<&str> = description.split_whitespace().collect();
+        let shown = cut(&clean(&words.join(" ")), SUBAGENT_SHOWN_CHARS_MAX);
+        let _ = write!(text, "\n- {name}: {shown}");
+    }
+    text
+}
+
+/// Those that take over tasks, as one call reaches them: whom its session may give a task, and nobody else.
+pub(crate) struct CallSubagents {
+    pub(crate) all: Arc<dyn Subagents>,
+    pub(crate) listed: Arc<[SubagentSummary]>,
+}
+
+impl CallSubagents {
+    fn check(&self, task: &SubagentTask) -> Result<(), ToolError> {
+        if self.listed.is_empty() {
+            let err = ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT);
+            return Err(err.not_begun());
+        }
+        let wanted = &task.subagent_type;
+        if self.listed.iter().any(|listed| listed.name == *wanted) {
+            return Ok(());
+        }
+        let names = || self.listed.iter().map(|listed| listed.name.as_str());
+        let near = near_matches(wanted, names());
+        let all = names().collect::<Vec<_>>().join(", ");
+        let advice = match near.as_slice() {
+            [] => format!("expected one of {all}"),
+            near => format!("did you mean {}? There are {all}", near.join(" or ")),
+        };
+        let shown = cut(&clean(wanted), SUBAGENT_SHOWN_CHARS_MAX);
+        let message =
+            format!("no subagent that can be given a task here is called {shown:?}: {advice}");
+        Err(ToolError::new(ErrorCode::InvalidInput, message).not_begun())
+    }
+}
+
+impl Subagents for CallSubagents {
+    fn delegate<'a>(
+        &'a self,
+        task: SubagentTask,
+        cx: &'a Cx,
+    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
+        match self.check(&task) {
+            Ok(()) => self.all.delegate(task, cx),
+            Err(err) => Box::pin(async { Err(err) }),
+        }
+    }
+
+    fn resume<'a>(
+        &'a self,
+        task: SubagentTask,
+        cx: &'a Cx,
+    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
+        match self.check(&task) {
+            Ok(()) => self.all.resume(task, cx),
+            Err(err) => Box::pin(async { Err(err) }),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How narrowings stack, and what is said of subagents.
+
+use haft_contract::{FsRequirement, Tool, ToolError};
+use haft_policy::{Action, Canonical, PathSubject, judge};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+fn reading(patterns: &[&str]) -> RequirementSet {
+    let fs = FsRequirement { read: texts(patterns), write: Vec::new() };
+    RequirementSet { fs, ..RequirementSet::default() }
+}
+
+fn stacked(narrowings: &[Narrowing]) -> Narrowed {
+    let below = |above: Narrowed, it: &Narrowing| above.with(it, &Variables::default()).unwrap();
+    narrowings.iter().fold(Narrowed::default(), below)
+}
+
+fn id(text: &str) -> ToolId {
+    ToolId::parse(text).unwrap()
+}
+
+#[test]
+fn a_tool_is_kept_if_every_level_keeps_it() {
+    let level = |tools: &[&str]| Narrowing { tools: Some(texts(tools)), ..Narrowing::default() };
+    let kept = |levels: &[Narrowing]| {
+        let narrowed = stacked(levels);
+        let all = ["bash", "read", "web_fetch", "web_search"];
+        all.into_iter().filter(|tool| narrowed.keeps(&id(tool))).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&[]), ["bash", "read", "web_fetch", "web_search"]);
+    assert_eq!(
+        kept(&[Narrowing::default(), level(&["web_*", "read"])]),
+        ["read", "web_fetch", "web_search"]
+    );
+    assert_eq!(kept(&[level(&["web_*"]), level(&["*"])]), ["web_fetch", "web_search"]);
+    assert_eq!(kept(&[level(&["read"]), level(&["bash"])]), Vec::<&str>::new());
+    assert_eq!(kept(&[level(&[])]), Vec::<&str>::new());
+}
+
+#[test]
+fn what_is_left_lies_within_every_level() {
+    let level =
+        |patterns: &[&str]| Narrowing { requires: Some(reading(patterns)), ..Narrowing::default() };
+    let all = Capabilities::compile(&reading(&["**"]), &Variables::default()).unwrap();
+    let is_left = |levels: &[Narrowing], path: &str| {
+        let path = PathSubject::beneath("/work".as_ref(), path.as_ref());
+        stacked(levels).within(all.clone()).check(&Canonical::Read { path }).is_ok()
+    };
+    let levels = [level(&["src/**", "docs/**"]), Narrowing::default(), level(&["**/*.rs"])];
+    assert!(is_left(&[], "a") && is_left(&levels[..2], "docs/a") && is_left(&levels, "src/a.rs"));
+    assert!(
+        !is_left(&levels[..1], "a") && !is_left(&levels, "docs/a") && !is_left(&levels, "a.rs")
+    );
+    assert!(!is_left(&[level(&[])], "src/a.rs"));
+}
+
+#[test]
+fn rules_of_levels_hold_beside_each_other() {
+    let level = |permission: &str, pattern: &str, action| Narrowing {
+        permissions: vec![Rule::new(permission, pattern, action)],
+        ..Narrowing::default()
+    };
+    let levels =
+        [level("fs.read", "secret", Action::Deny), level("fs.read", "secret", Action::Allow)];
+    let session = (RuleScope::Session, Rule::new("*", "*", Action::Allow));
+    let (variables, conditions) = (Variables::default(), Conditions::default());
+    let session = RuleSet::compile([session], &variables, conditions).unwrap();
+    let action = |levels: &[Narrowing], path: &str| {
+        let path = PathSubject::beneath("/work".as_ref(), path.as_ref());
+        let rules = stacked(levels).beneath(session.clone(), conditions);
+        judge(&id("read"), Some(&Canonical::Read { path }), &rules).action
+    };
+    assert_eq!(action(&levels, "secret/key"), Action::Deny);
+    assert_eq!(action(&levels, "a"), Action::Allow);
+    assert_eq!(action(&levels[1..], "secret/key"), Action::Allow);
+}
+
+#[test]
+fn narrowings_that_leave_the_same_have_one_key() {
+    let key = |levels: &[Narrowing]| stacked(levels).key().to_string();
+    let tools = || Narrowing { tools: Some(texts(&["read"])), ..Narrowing::default() };
+    let requires = || Narrowing { requires: Some(reading(&["src"])), ..Narrowing::default() };
+    let permissions = || Narrowing {
+        permissions: vec![Rule::new("bash", "*", Action::Deny)],
+        ..Narrowing::default()
+    };
+    // Which tools there are is no matter of what one of them sees.
+    assert_eq!(key(&[]), "");
+    assert_eq!(key(&[tools(), Narrowing::default()]), "");
+    assert_eq!(key(&[tools(), requires()]), key(&[requires()]));
+    assert_ne!(key(&[requires()]), "");
+    assert_ne!(key(&[requires()]), key(&[requires(), permissions()]));
+    assert_ne!(key(&[permissions()]), key(&[requires()]));
+    let nothing = Narrowing { requires: Some(RequirementSet::default()), ..Narrowing::default() };
+    assert_ne!(key(&[nothing]), "");
+}
+
+#[test]
+fn what_cannot_be_compiled_is_an_error() {
+    let with = |narrowing: &Narrowing| {
+        let made = Narrowed::default().with(narrowing, &Variables::default());
+        made.err().map(|err| err.to_string()).unwrap_or_default()
+    };
+    let tools = Narrowing { tools: Some(texts(&["[a"])), ..Narrowing::default() };
+    assert!(with(&tools).contains("\"[a\""), "{}", with(&tools));
+    let requires = Narrowing { requires: Some(reading(&["~/x"])), ..Narrowing::default() };
+    assert!(with(&requires).contains("~/x"), "{}", with(&requires));
+    let rule = Rule::new("ba sh", "*", Action::Deny);
+    let permissions = Narrowing { permissions: vec![rule], ..Narrowing::default() };
+    let message = with(&permissions);
+    assert!(message.starts_with("agent rule `deny ba sh \"*\"`: permission"), "{message}");
+}
+
+#[test]
+fn the_description_of_task_lists_each_subagent_in_one_line() {
+    let published_as = |id: &str, subagents: &[SubagentSummary]| {
+        let builder = Tool::new(id).description("Do it.");
+        let tool = builder.execute(|_: Nothing| async { Ok::<_, ToolError>("") });
+        let contract = Arc::clone(tool.checked_contract().unwrap());
+        published(contract, subagents).description.clone()
+    };
+    let summary = |name: &str, description: &str| SubagentSummary {
+        name: name.to_owned(),
+        description: description.to_owned(),
+    };
+    let long = |chars: usize| summary("long", &"ä".repeat(chars));
+    let subagents = [summary("explore", "Finds\n- general: things\u{202e}.")];
+    assert_eq!(
+        published_as("task", &subagents),
+        "Do it.\n\nThe subagents are:\n- explore: Finds - general: things."
+    );
+    assert_eq!(published_as("read", &subagents), "Do it.");
+    assert!(!published_as("task", &[long(SUBAGENT_SHOWN_CHARS_MAX)]).ends_with('…'));
+    assert!(published_as("task", &[long(SUBAGENT_SHOWN_CHARS_MAX + 1)]).ends_with('…'));
+}

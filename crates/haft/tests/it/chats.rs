@@ -1,0 +1,105 @@
+//! A run that is taken before anything is called in it, and who may write the chat that it is of.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use expect_test::expect;
+use haft::{Run, RunError};
+use haft_journal::{
+    ChatFirmness, ChatId, ChatMessage, ChatMode, ChatRecord, ChatRole, ChatSession, ChatStatus,
+    Journal, JournalError, MemoryJournal, MessageId, MessageKind, MessageQuery, RunQuery,
+    TokenCounts,
+};
+
+use crate::stage::{Setting, Stage};
+
+fn id() -> ChatId {
+    ChatId::from_bits(7)
+}
+
+async fn process(journal: &Arc<dyn Journal>, owner: &'static str, root: &Path) -> (Stage, Run) {
+    let (journal, root) = (Arc::clone(journal), Some(root.to_owned()));
+    let stage = Stage::new(Setting { journal, owner, root, ..Setting::default() }).await;
+    let run = stage.session.run(id().run());
+    (stage, run)
+}
+
+fn session() -> ChatRecord {
+    ChatRecord::Session(ChatSession {
+        id: id(),
+        parent_id: None,
+        parent_tool_call_id: None,
+        forked_from_id: None,
+        forked_from_message_id: None,
+        agent: "build".to_owned(),
+        title: None,
+        model: "acme/large".to_owned(),
+        root: "/project".to_owned(),
+        status: ChatStatus::Idle,
+        mode: ChatMode::Foreground,
+        inspectable: true,
+        delivered: false,
+        permissions_json: "{}".to_owned(),
+        metadata_json: "{}".to_owned(),
+        depth: 0,
+        tokens: TokenCounts::default(),
+        steps: 0,
+        created_at_ms: 1,
+        updated_at_ms: 1,
+    })
+}
+
+fn said(number: u128) -> ChatRecord {
+    ChatRecord::Message(ChatMessage {
+        id: MessageId::from_bits(number),
+        session_id: id(),
+        role: ChatRole::User,
+        kind: MessageKind::Said,
+        agent: None,
+        model: None,
+        finish: None,
+        error: None,
+        covers_through: None,
+        tokens: TokenCounts::default(),
+        created_at_ms: 2,
+        completed_at_ms: Some(2),
+        rewound_at_ms: None,
+    })
+}
+
+async fn say(run: &Run, number: u128) -> Result<(), RunError> {
+    run.record_chat(vec![session(), said(number)], ChatFirmness::Ordered).await
+}
+
+#[tokio::test]
+async fn a_chat_is_written_by_whoever_has_its_run() {
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let root = tempfile::tempdir().unwrap();
+    let (first, run) = process(&journal, "first", root.path()).await;
+    let (_second, other) = process(&journal, "second", root.path()).await;
+    expect!["this process does not have run ses_00000000000000000000000007, or no longer: others may have gone on with it since, so nothing was recorded; open it again and look at what is there"]
+        .assert_eq(&say(&run, 1).await.unwrap_err().to_string());
+    assert_eq!(journal.runs(RunQuery::default()).await.unwrap(), []);
+
+    run.open().await.unwrap();
+    run.open().await.unwrap();
+    say(&run, 1).await.unwrap();
+    say(&run, 2).await.unwrap();
+    let held = other.open().await;
+    assert!(matches!(held, Err(RunError::Journal(JournalError::Held { .. }))), "{held:?}");
+    assert_eq!(run.rewind_chat(&MessageId::from_bits(2), 9).await.unwrap(), 1);
+
+    first.runtime.shut_down().await;
+    other.open().await.unwrap();
+    say(&other, 3).await.unwrap();
+    // What follows would not be an answer to that.
+    let fenced = say(&run, 4).await;
+    assert!(matches!(fenced, Err(RunError::Journal(JournalError::Fenced { .. }))), "{fenced:?}");
+    let lost = say(&run, 4).await;
+    assert!(matches!(lost, Err(RunError::NotOpen { .. })), "{lost:?}");
+    let rewound = run.rewind_chat(&MessageId::from_bits(1), 9).await;
+    assert!(matches!(rewound, Err(RunError::NotOpen { .. })), "{rewound:?}");
+    let said = journal.chat_messages(&id(), MessageQuery::default()).await.unwrap();
+    let numbers: Vec<u128> = said.iter().map(|(message, _)| message.id.bits()).collect();
+    assert_eq!(numbers, [1, 3]);
+}

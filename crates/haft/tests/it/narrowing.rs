@@ -1,0 +1,521 @@
+//! What a subagent's session may do, through the whole pipeline and on real files, processes and hosts: never more than the
+//! sessions above it, whatever it tries, and less where it is held to less.
+
+mod programs;
+
+use std::sync::{Arc, Mutex};
+
+use expect_test::expect;
+use haft::{Answer, Ask, Asker, Call, Listing, Narrowing, Session, SessionOptions};
+use haft_contract::{
+    Access, BoxFuture, Cx, Envelope, ErrorCode, FileChange, FileKind, FsRequirement, NetRequest,
+    NetRequirement, Origin, Precondition, RequirementSet, RunId, SubagentAnswer, SubagentSummary,
+    SubagentTask, Subagents, Todo, TodoStatus, Tool, ToolError,
+};
+use haft_policy::{Action, Rule, RuleScope};
+use serde_json::json;
+
+use crate::stage::{Counter, Setting, Stage, Text, rule, shown};
+
+fn files(read: &[&str], write: &[&str]) -> RequirementSet {
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    let fs = FsRequirement { read: texts(read), write: texts(write) };
+    RequirementSet { fs, ..RequirementSet::default() }
+}
+
+/// Reads a file.
+fn read() -> Tool {
+    Tool::new("read")
+        .requires(files(&["**"], &[]))
+        .accesses(|input: &Text| vec![Access::read(input.text.as_str())])
+        .execute_blocking(|input: Text, cx: &Cx| {
+            let (path, _) = cx.fs().resolve(&input.text)?;
+            Ok::<_, ToolError>(std::io::read_to_string(cx.fs().open(&path)?.file)?)
+        })
+}
+
+/// Names all files that a walk comes to and can open, as one that searches does.
+fn walk() -> Tool {
+    Tool::new("walk")
+        .requires(files(&["**"], &[]))
+        .accesses(|input: &Text| vec![Access::read(input.text.as_str())])
+        .execute_blocking(|input: Text, cx: &Cx| {
+            let mut names = Vec::new();
+            let mut open = vec![cx.fs().resolve(&input.text)?.0];
+            while let Some(directory) = open.pop() {
+                for entry in cx.fs().list(&directory)? {
+                    let path = directory.join(&entry.name);
+                    match entry.kind {
+                        FileKind::Directory => open.push(path),
+                        _ if cx.fs().open(&path).is_ok() => {
+                            names.push(path.relative().to_string_lossy().into_owned());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            names.sort();
+            Ok::<_, ToolError>(names.join(" "))
+        })
+}
+
+/// Writes a file.
+fn write() -> Tool {
+    Tool::new("write")
+        .requires(files(&["**"], &["**"]))
+        .accesses(|input: &Text| vec![Access::write(input.text.as_str())])
+        .execute_blocking(|input: Text, cx: &Cx| {
+            let (path, _) = cx.fs().resolve(&input.text)?;
+            let (contents, precondition) = (b"new".to_vec(), Precondition::Any);
+            cx.fs().apply(vec![FileChange::Write { path, contents, mode: None, precondition }])?;
+            Ok::<_, ToolError>("written")
+        })
+}
+
+/// Asks a URL; of two, it declares the host of the first and asks the second, as one that follows a redirect does.
+fn fetch() -> Tool {
+    let net = NetRequirement {
+        hosts: vec!["*".to_owned(), "127.0.0.1".to_owned(), "localhost".to_owned()],
+    };
+    let host = |url: &str| url.split(['/', ':']).nth(3).unwrap_or_default().to_owned();
+    Tool::new("fetch")
+        .requires(RequirementSet { net, ..RequirementSet::default() })
+        .accesses(move |input: &Text| vec![Access::Net { host: host(&input.text) }])
+        .execute_with(|input: Text, cx: Cx| async move {
+            let url = input.text.split(' ').next_back().unwrap_or_default();
+            let answer = cx.net().send(NetRequest::get(url)).await?;
+            Ok::<_, ToolError>(answer.status.to_string())
+        })
+}
+
+fn settings() -> Setting {
+    Setting { tools: vec![read(), walk(), write(), fetch()], ..Setting::default() }
+}
+
+/// Makes a workspace with files in three directories.
+async fn stage(setting: Setting) -> Stage {
+    let stage = Stage::new(setting).await;
+    for file in ["docs/a", "docs/secret/key", "src/b", "c"] {
+        let path = stage.directory.path().join("root").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, file).unwrap();
+    }
+    stage
+}
+
+fn requiring(requires: RequirementSet) -> Narrowing {
+    Narrowing { requires: Some(requires), ..Narrowing::default() }
+}
+
+fn ruled(rules: &[(&str, &str, Action)]) -> Narrowing {
+    let rule = |(permission, pattern, action): &(&str, &str, Action)| {
+        Rule::new(*permission, *pattern, *action)
+    };
+    Narrowing { permissions: rules.iter().map(rule).collect(), ..Narrowing::default() }
+}
+
+fn with_tools(tools: &[&str]) -> Narrowing {
+    let tools = tools.iter().map(|&tool| tool.to_owned()).collect();
+    Narrowing { tools: Some(tools), ..Narrowing::default() }
+}
+
+async fn call(session: &Session, tool: &str, text: &str) -> Envelope {
+    let run = session.run(RunId::parse("child").unwrap());
+    run.call(Call::new(tool, json!({ "text": text }))).await.unwrap()
+}
+
+/// Returns the answer, or the code of the refusal.
+async fn said(session: &Session, tool: &str, text: &str) -> String {
+    let envelope = call(session, tool, text).await;
+    envelope.code().map_or_else(|| envelope.text(), |code| code.to_string())
+}
+
+fn ids(session: &Session) -> Vec<String> {
+    session.listed().iter().map(|contract| contract.id.to_string()).collect()
+}
+
+#[tokio::test]
+async fn requirements_hold_each_file_and_each_walk_of_a_child_and_its_children() {
+    let stage = stage(settings()).await;
+    let child = stage.session.narrowed(requiring(files(&["docs/**", "c"], &["docs/**"]))).unwrap();
+    // What a grandchild asks for beyond that is not there.
+    let wide = requiring(files(&["{workspace}/**", "/**"], &["{workspace}/**"]));
+    let wide =
+        ruled(&[("*", "*", Action::Allow)]).permissions.into_iter().fold(wide, |mut all, rule| {
+            all.permissions.push(rule);
+            all
+        });
+    for session in [child.narrowed(wide).unwrap(), child] {
+        assert_eq!(said(&session, "read", "docs/a").await, "docs/a");
+        assert_eq!(said(&session, "read", "src/b").await, "CAPABILITY_DENIED");
+        assert_eq!(said(&session, "read", "docs/../src/b").await, "CAPABILITY_DENIED");
+        assert_eq!(said(&session, "walk", "docs").await, "docs/a docs/secret/key");
+        assert_eq!(said(&session, "walk", ".").await, "CAPABILITY_DENIED");
+        assert_eq!(said(&session, "write", "src/new").await, "CAPABILITY_DENIED");
+        assert_eq!(said(&session, "write", "docs/new").await, "written");
+        std::fs::remove_file(stage.directory.path().join("root/docs/new")).unwrap();
+    }
+    // The one above is as it was.
+    assert_eq!(said(&stage.session, "read", "src/b").await, "src/b");
+    assert_eq!(said(&stage.session, "walk", ".").await, "c docs/a docs/secret/key src/b");
+}
+
+#[tokio::test]
+async fn what_an_agents_rules_deny_is_denied_to_its_walks_and_its_children() {
+    let stage = stage(settings()).await;
+    let deny = ruled(&[("fs.read", "docs/secret/**", Action::Deny), ("write", "*", Action::Deny)]);
+    let child = stage.session.narrowed(deny).unwrap();
+    let allow = ruled(&[("*", "*", Action::Allow), ("fs.read", "docs/secret/key", Action::Allow)]);
+    let grandchild = child.narrowed(allow).unwrap();
+    for session in [&child, &grandchild] {
+        assert_eq!(said(session, "read", "docs/secret/key").await, "PERMISSION_DENIED");
+        assert_eq!(said(session, "walk", ".").await, "c docs/a src/b");
+        assert_eq!(said(session, "write", "docs/a").await, "PERMISSION_DENIED");
+    }
+    let refused = call(&grandchild, "read", "docs/secret/key").await;
+    expect![[r#"
+        {
+          "type": "error",
+          "error_text": "read is denied fs.read of \"docs/secret/key\": the agent rule `deny fs.read \"docs/secret/**\"` decides; what an agent's file denies no answer and no rule elsewhere allows",
+          "metadata": {
+            "code": "PERMISSION_DENIED",
+            "call_id": "child/main/0/1/7"
+          }
+        }"#]].assert_eq(&shown(&refused));
+    let explained = grandchild.explain("write", json!({"text": "c"})).await.unwrap();
+    assert_eq!(
+        (explained.outcome, explained.refusal.map(|(code, _)| code)),
+        (Action::Deny, Some(ErrorCode::PermissionDenied))
+    );
+}
+
+/// Answers every question alike, and counts them. The mutex is written by the pipeline and read by the test.
+struct Answering {
+    answer: Answer,
+    asked: Counter,
+    offered: Mutex<Vec<usize>>,
+}
+
+impl Asker for Answering {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+        self.asked.add();
+        self.offered.lock().unwrap().push(ask.always.len());
+        Box::pin(async { self.answer })
+    }
+}
+
+#[tokio::test]
+async fn always_holds_for_all_sessions_and_lifts_nothing_of_an_agent() {
+    let asker = Arc::new(Answering {
+        answer: Answer::AlwaysSession,
+        asked: Counter::default(),
+        offered: Mutex::default(),
+    });
+    let asked = asker.asked.clone();
+    let setting = Setting { rules: Vec::new(), asker: asker.clone(), ..settings() };
+    let stage = stage(setting).await;
+    let asking = ruled(&[("fs.write", "docs/**", Action::Ask), ("fs.write", "c", Action::Deny)]);
+    let child = stage.session.narrowed(asking).unwrap();
+    let sibling = stage.session.narrowed(Narrowing::default()).unwrap();
+
+    // No rule of the session asks about it again, in whichever session it was asked about.
+    assert_eq!(said(&child, "read", "src/b").await, "src/b");
+    assert_eq!(said(&sibling, "read", "src/b").await, "src/b");
+    assert_eq!(said(&stage.session, "read", "src/b").await, "src/b");
+    assert_eq!((asked.count(), asker.offered.lock().unwrap().clone()), (1, vec![1]));
+
+    // Asked for good above, the agent's own question is put each time, and nothing is offered that would not help.
+    assert_eq!(said(&stage.session, "write", "docs/a").await, "written");
+    assert_eq!(said(&stage.session, "write", "docs/a").await, "written");
+    assert_eq!(asked.count(), 2);
+    assert_eq!(said(&child, "write", "docs/a").await, "written");
+    assert_eq!(said(&child, "write", "docs/a").await, "written");
+    assert_eq!((asked.count(), asker.offered.lock().unwrap().clone()), (4, vec![1, 1, 0, 0]));
+    assert_eq!(said(&stage.session, "write", "c").await, "written");
+    assert_eq!(said(&child, "write", "c").await, "PERMISSION_DENIED");
+}
+
+#[tokio::test]
+async fn a_rule_of_the_session_or_the_project_denies_whatever_an_agent_allows() {
+    let rules = vec![
+        rule(RuleScope::Manifest, "*", "*", Action::Allow),
+        rule(RuleScope::Project, "fs.read", "docs/**", Action::Deny),
+        rule(RuleScope::Session, "fs.read", "src/**", Action::Ask),
+    ];
+    let stage = stage(Setting { rules, ..settings() }).await;
+    let allow = [
+        ("read", "*", Action::Allow),
+        ("fs.read", "docs/a", Action::Allow),
+        ("read", "src/b", Action::Allow),
+    ];
+    let child = stage.session.narrowed(ruled(&allow)).unwrap();
+    assert_eq!(said(&child, "read", "docs/a").await, "PERMISSION_DENIED");
+    assert_eq!(said(&child, "read", "src/b").await, "PERMISSION_DENIED");
+    assert_eq!(said(&child, "walk", ".").await, "c");
+    assert_eq!(said(&child, "read", "c").await, "c");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_left_out_is_nowhere() {
+    let stage = stage(settings()).await;
+    let child = stage.session.narrowed(with_tools(&["r*", "fetch"])).unwrap();
+    let grandchild = child.narrowed(with_tools(&["read", "write", "walk"])).unwrap();
+    assert_eq!(
+        (ids(&child), ids(&grandchild)),
+        (vec!["fetch".to_owned(), "read".to_owned()], vec!["read".to_owned()])
+    );
+    let refused = call(&grandchild, "walk", ".").await;
+    assert_eq!(refused.code(), Some(ErrorCode::ToolNotFound));
+    assert_eq!(
+        refused.text(),
+        "tool walk is none of this agent's: do with those that are listed, or say what is missing"
+    );
+    assert_eq!(said(&grandchild, "fetch", "http://127.0.0.1/").await, "TOOL_NOT_FOUND");
+    // What is like it is not said to be there either.
+    let misspelled = call(&child, "wrte", "c").await.text();
+    assert!(!misspelled.contains("write"), "{misspelled}");
+}
+
+/// The tool that finds tools, with the shape that it has everywhere.
+fn tool_search() -> Tool {
+    Tool::new("tool_search").execute_with(|input: Text, cx: Cx| async move {
+        let matches = cx.tool_index().find(&input.text, 2);
+        Ok::<_, ToolError>(json!({ "matches": matches }))
+    })
+}
+
+fn of_server(number: u32) -> Tool {
+    let id = format!("far_number{number}");
+    let origin = Origin::Mcp { server: "far".to_owned(), tool: id.clone() };
+    let builder = Tool::new(&id).description("Counts").origin(origin);
+    builder.execute(|input: Text| async move { Ok::<_, ToolError>(input.text) })
+}
+
+#[tokio::test]
+async fn a_search_finds_what_the_agent_has_and_for_it_alone() {
+    let tools = (1..30).map(of_server).chain([tool_search(), read()]).collect();
+    let stage = stage(Setting { tools, ..Setting::default() }).await;
+    let options =
+        SessionOptions { listing: Listing::Searched, ..SessionOptions::headless("s2", "test") };
+    let session = stage.runtime.session(options).unwrap();
+    let found = async |session: &Session| {
+        let envelope = call(session, "tool_search", "count number").await;
+        let Envelope::Output { data, .. } = envelope else { panic!("{envelope:?}") };
+        data["matches"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    // Those that it does not have take no places.
+    let some =
+        session.narrowed(with_tools(&["tool_search", "far_number1*", "far_number2*"])).unwrap();
+    let few = some.narrowed(with_tools(&["tool_search", "far_number29", "far_number3"])).unwrap();
+    assert_eq!(ids(&some), ["tool_search"]);
+    assert_eq!(found(&some).await.len(), 2);
+    // So few are listed at once.
+    assert_eq!(ids(&few), ["far_number29", "tool_search"]);
+    assert_eq!(found(&few).await, ["far_number29"]);
+    assert_eq!(said(&few, "far_number3", "x").await, "TOOL_NOT_FOUND");
+    assert_eq!(said(&few, "far_number29", "x").await, "x");
+    // Found beneath is not found above.
+    assert_eq!(ids(&session), ["read", "tool_search"]);
+    // Without the tool that finds, all are listed.
+    assert_eq!(ids(&session.narrowed(with_tools(&["far_*"])).unwrap()).len(), 29);
+}
+
+#[tokio::test]
+async fn hosts_are_those_that_all_leave_also_where_a_call_is_led_on() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            use std::io::{BufRead, Write};
+            let mut stream = stream.unwrap();
+            let mut lines = std::io::BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+            stream.write_all(answer).unwrap();
+        }
+    });
+    let stage = stage(settings()).await;
+    let (address, name) =
+        (format!("http://127.0.0.1:{port}/"), format!("http://localhost:{port}/"));
+    let (there, led_on) = (address.clone(), format!("{address} {name}"));
+    assert_eq!(said(&stage.session, "fetch", &there).await, "204");
+    assert_eq!(said(&stage.session, "fetch", &led_on).await, "204");
+
+    let hosts = |hosts: &[&str]| {
+        let net = NetRequirement { hosts: hosts.iter().map(|&host| host.to_owned()).collect() };
+        requiring(RequirementSet { net, ..RequirementSet::default() })
+    };
+    let bound = stage.session.narrowed(hosts(&["127.0.0.1"])).unwrap();
+    let beneath = bound.narrowed(hosts(&["*"])).unwrap();
+    let denied =
+        stage.session.narrowed(ruled(&[("net.fetch", "localhost", Action::Deny)])).unwrap();
+    let asked = stage.session.narrowed(ruled(&[("net.fetch", "localhost", Action::Ask)])).unwrap();
+    // Where nothing denies it, no page leads to an address of this machine all the same.
+    for (session, refusal, led) in [
+        (&bound, "CAPABILITY_DENIED", "CAPABILITY_DENIED"),
+        (&beneath, "CAPABILITY_DENIED", "CAPABILITY_DENIED"),
+        (&denied, "PERMISSION_DENIED", "PERMISSION_DENIED"),
+        (&asked, "PERMISSION_DENIED", "CAPABILITY_DENIED"),
+    ] {
+        assert_eq!(said(session, "fetch", &there).await, "204");
+        assert_eq!(said(session, "fetch", &name).await, refusal);
+        assert_eq!(said(session, "fetch", &led_on).await, led);
+    }
+    let none = beneath.narrowed(hosts(&[])).unwrap();
+    assert_eq!(said(&none, "fetch", &there).await, "CAPABILITY_DENIED");
+}
+
+/// Says much, so that it is cut.
+fn much() -> Tool {
+    Tool::new("much")
+        .execute(|input: Text| async move { Ok::<_, ToolError>(input.text.repeat(300_000)) })
+}
+
+#[tokio::test]
+async fn what_was_cut_out_of_answers_above_is_not_read_beneath() {
+    let stage = stage(Setting { tools: vec![read(), walk(), much()], ..Setting::default() }).await;
+    let child = stage.session.narrowed(requiring(files(&["docs/**"], &[]))).unwrap();
+    let of_parent = call(&stage.session, "much", "p").await.metadata().output_path.clone().unwrap();
+    let of_child = call(&child, "much", "c").await.metadata().output_path.clone().unwrap();
+    assert!(said(&stage.session, "read", &of_parent).await.starts_with("ppp"));
+    assert!(said(&child, "read", &of_child).await.starts_with("ccc"));
+    let sidecars =
+        |path: &str| std::path::Path::new(path).parent().unwrap().to_string_lossy().into_owned();
+    for (tool, path) in [
+        ("read", of_parent.clone()),
+        ("walk", sidecars(&of_parent)),
+        (
+            "read",
+            format!("{}/../s1/{}", sidecars(&of_child), of_parent.rsplit('/').next().unwrap()),
+        ),
+    ] {
+        let refusal = said(&child, tool, &path).await;
+        assert!(refusal.starts_with("TOOL_PATH_"), "{tool} {path}: {refusal}");
+    }
+    // They go with the session, and are kept with that of the front end.
+    let kept = stage.session.narrowed(Narrowing::default()).unwrap();
+    let path = call(&kept, "much", "k").await.metadata().output_path.clone().unwrap();
+    drop(child);
+    assert!(!std::path::Path::new(&of_child).exists());
+    stage.session.keep_outputs();
+    drop(kept);
+    assert!(std::path::Path::new(&path).exists());
+}
+
+/// Keeps the todo list that it is given.
+fn todo() -> Tool {
+    Tool::new("todo").execute_with(|input: Text, cx: Cx| async move {
+        let (content, status) = (input.text, TodoStatus::Pending);
+        cx.todos().replace(vec![Todo { content, status, priority: None }]);
+        Ok::<_, ToolError>("kept")
+    })
+}
+
+/// Counts against the session.
+fn counted() -> Tool {
+    Tool::new("counted").execute_with(|_: Text, cx: Cx| async move {
+        Ok::<_, ToolError>(cx.quotas().take("counted", 2).to_string())
+    })
+}
+
+#[tokio::test]
+async fn a_child_has_a_list_of_its_own_and_no_quota_of_its_own() {
+    let stage = stage(Setting { tools: vec![todo(), counted()], ..Setting::default() }).await;
+    let child = stage.session.narrowed(Narrowing::default()).unwrap();
+    let list =
+        |session: &Session| session.todos().into_iter().map(|it| it.content).collect::<Vec<_>>();
+    call(&stage.session, "todo", "above").await;
+    call(&child, "todo", "beneath").await;
+    assert_eq!(
+        (list(&stage.session), list(&child)),
+        (vec!["above".to_owned()], vec!["beneath".to_owned()])
+    );
+    for (session, expected) in [(&child, "true"), (&stage.session, "true"), (&child, "false")] {
+        assert_eq!(said(session, "counted", "x").await, expected);
+    }
+}
+
+/// Hands its text on as a task of the subagent that it names first.
+fn task() -> Tool {
+    Tool::new("task").description("Hand on.").execute_with(|input: Text, cx: Cx| async move {
+        let (subagent_type, prompt) = input.text.split_once(' ').unwrap_or_default();
+        let task = SubagentTask {
+            subagent_type: subagent_type.to_owned(),
+            prompt: prompt.to_owned(),
+            background: false,
+            metadata: None,
+        };
+        match cx.subagents().delegate(task, &cx).await? {
+            SubagentAnswer::Done { output, .. } => Ok::<_, ToolError>(output),
+            SubagentAnswer::Begun { session_id } => Ok(session_id),
+        }
+    })
+}
+
+/// Does every task by repeating it.
+struct Repeating;
+
+impl Subagents for Repeating {
+    fn delegate<'a>(
+        &'a self,
+        task: SubagentTask,
+        _: &'a Cx,
+    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
+        let output = format!("{}: {}", task.subagent_type, task.prompt);
+        Box::pin(async { Ok(SubagentAnswer::Done { output, session_id: None, calls: Vec::new() }) })
+    }
+
+    fn resume<'a>(
+        &'a self,
+        _: SubagentTask,
+        _: &'a Cx,
+    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+#[tokio::test]
+async fn tasks_are_given_to_those_who_are_listed_and_nobody_else() {
+    let stage = stage(Setting { tools: vec![task()], ..Setting::default() }).await;
+    let summary =
+        |name: &str| SubagentSummary { name: name.to_owned(), description: "Helps.".to_owned() };
+    let listing = |names: &[&str]| Narrowing {
+        subagents: names.iter().map(|&name| summary(name)).collect(),
+        ..Narrowing::default()
+    };
+    let delegate = async |session: &Session, text: &str| {
+        let run = session.run(RunId::parse("child").unwrap());
+        let call =
+            Call { subagents: Arc::new(Repeating), ..Call::new("task", json!({ "text": text })) };
+        run.call(call).await.unwrap()
+    };
+    // Nobody is listed for the session of the front end.
+    assert_eq!(ids(&stage.session), Vec::<String>::new());
+    assert_eq!(delegate(&stage.session, "explore it").await.code(), Some(ErrorCode::Unavailable));
+
+    let child = stage.session.narrowed(listing(&["explore", "general"])).unwrap();
+    let [contract] = child.listed().try_into().unwrap();
+    assert_eq!(
+        contract.description,
+        "Hand on.\n\nThe subagents are:\n- explore: Helps.\n- general: Helps."
+    );
+    assert_eq!(delegate(&child, "explore it").await.text(), "explore: it");
+    let unknown = delegate(&child, "explor it").await;
+    assert_eq!(unknown.code(), Some(ErrorCode::InvalidInput));
+    assert_eq!(
+        unknown.text(),
+        "no subagent that can be given a task here is called \"explor\": did you mean explore? There are explore, general"
+    );
+    // Nobody stands behind a call of a front end without an agent loop.
+    assert_eq!(said(&child, "task", "explore it").await, "UNAVAILABLE");
+    let leaf = child.narrowed(listing(&[])).unwrap();
+    assert_eq!(
+        (ids(&leaf), delegate(&leaf, "explore it").await.code()),
+        (Vec::new(), Some(ErrorCode::Unavailable))
+    );
+}
