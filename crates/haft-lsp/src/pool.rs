@@ -28,6 +28,8 @@ pub(crate) struct Pool {
 struct Key {
     directory: PathBuf,
     language: String,
+    /// How the session is narrowed whose calls it answers: a server knows all that it was shown, and says it to anybody.
+    narrowing: String,
 }
 
 /// The place of one server.
@@ -58,8 +60,13 @@ impl Pool {
         language: &Language,
         directory: &Path,
         deadline: Instant,
+        cx: &Cx,
     ) -> Result<OwnedMutexGuard<Seat>, ToolError> {
-        let key = Key { directory: directory.to_owned(), language: language.name.clone() };
+        let key = Key {
+            directory: directory.to_owned(),
+            language: language.name.clone(),
+            narrowing: cx.narrowing().to_owned(),
+        };
         let seat = {
             let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
             make_room(&mut seats, &key);

@@ -152,7 +152,7 @@ async fn answer(pool: &Arc<Pool>, input: Input, cx: &Cx) -> Result<Output, ToolE
         let (path, language) = (input.path.clone(), language.clone());
         blocking(cx, move |cx| directory_of(cx, &path, &language)).await?
     };
-    let mut seat = pool.seat(&language, &directory, deadline).await?;
+    let mut seat = pool.seat(&language, &directory, deadline, cx).await?;
     // Only now: another call may have shown the server what is newer than what was read before.
     let looked = {
         let (path, language) = (input.path.clone(), language.clone());

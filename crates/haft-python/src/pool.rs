@@ -113,7 +113,8 @@ impl Pool {
     /// Returns a worker that has loaded the file as it was checked: one that waits for a call, or else a new one.
     async fn warm(&self, cx: &Cx) -> Result<Warm, ToolError> {
         let run = self.spec.is_granted_more.then(|| cx.scope().run.clone());
-        let home = Home { root: cx.root().to_path_buf(), run };
+        let narrowing = cx.narrowing().to_owned();
+        let home = Home { root: cx.root().to_path_buf(), run, narrowing };
         while let Some(mut warm) = self.take_idle() {
             let is_sound = warm.worker.home == home && warm.worker.is_silent().await;
             if is_sound && Stamp::of(&self.spec).is_ok_and(|stamp| stamp == warm.stamp) {

@@ -38,6 +38,8 @@ pub(crate) struct Home {
     pub(crate) root: PathBuf,
     /// The run, where what the worker may do was granted to it. What one run was granted is not another one's.
     pub(crate) run: Option<RunId>,
+    /// How the session is narrowed. What a worker saw for one, it has seen for all whom it serves.
+    pub(crate) narrowing: String,
 }
 
 /// One call, as the worker is asked for it.

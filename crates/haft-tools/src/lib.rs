@@ -16,6 +16,7 @@ mod repo_clone;
 mod repo_overview;
 mod skill;
 mod smithers;
+mod task;
 mod text_file;
 mod todo;
 mod tool_search;

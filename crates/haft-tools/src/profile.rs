@@ -5,7 +5,7 @@ use haft_contract::Tool;
 use crate::options::ToolOptions;
 use crate::{
     apply_patch, bash, edit, glob, grep, question, read, repo_clone, repo_overview, skill,
-    smithers, todo, tool_search, web_fetch, web_search, write,
+    smithers, task, todo, tool_search, web_fetch, web_search, write,
 };
 
 /// A set of tools with the shapes of one published specification.
@@ -49,6 +49,7 @@ pub fn tools(profile: Profile, options: &ToolOptions) -> Vec<Tool> {
             repo_clone::repo_clone(),
             repo_overview::repo_overview(),
             skill::skill(),
+            task::task(),
             todo::todo(),
             tool_search::tool_search(),
             web_fetch::web_fetch(options.extractor.clone()),

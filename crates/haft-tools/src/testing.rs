@@ -11,7 +11,8 @@ use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_contract::{
     ApplyError, BoxFuture, CallId, CallKey, Cx, CxParts, Effect, Entry, ErrorCode, FileChange,
     FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition, Resident, ResidentRequest,
-    Residents, RunId, Scope, Shell, ShellOutcome, ShellRequest, Todo, TodoStore, ToolError, ToolId,
+    Residents, RunId, Scope, Shell, ShellOutcome, ShellRequest, Subagents, Todo, TodoStore,
+    ToolError, ToolId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +64,12 @@ pub(crate) fn cx_with_residents(root: &Path, residents: Arc<dyn Residents>) -> C
     Cx::new(CxParts { residents, ..parts })
 }
 
+/// Returns the context of a call that hands tasks to `subagents`.
+pub(crate) fn cx_with_subagents(root: &Path, subagents: Arc<dyn Subagents>) -> Cx {
+    let parts = parts(root, Arc::new(DiskFs::new(root)), CancellationToken::new());
+    Cx::new(CxParts { subagents, ..parts })
+}
+
 fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxParts {
     let scope = Scope::of_run(RunId::parse("test").unwrap());
     let tool = ToolId::parse("test").unwrap();
@@ -88,6 +95,8 @@ fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxPar
         tool_index: Arc::new(()),
         quotas: Arc::new(()),
         client: Arc::new(()),
+        subagents: Arc::new(()),
+        narrowing: Arc::from(""),
     }
 }
 

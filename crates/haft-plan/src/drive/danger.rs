@@ -76,6 +76,7 @@ fn question(asking: &Asking, asked: Asked<'_>) -> Ask {
     };
     Ask {
         call_id: asked.call_id,
+        driver_call_id: None,
         tool: tool.clone(),
         input,
         accesses: Vec::new(),

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use expect_test::expect;
 use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, JournalError, LateOutcome, Lease, MemoryJournal, NewRun, Outcome, PlannedCall, Pruned,
-    RecordedCall, Retention, RunQuery, RunRow, Settled, Settlement, SnapshotNote,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    Journal, JournalError, LateOutcome, Lease, MemoryJournal, MessageId, MessageQuery, NewRun,
+    Outcome, PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, Settled, Settlement,
+    SnapshotNote,
 };
 use serde_json::json;
 use tokio::sync::watch;
@@ -58,6 +60,16 @@ macro_rules! passed_on {
             self.inner.$name($($arg),*)
         })*
     };
+}
+
+impl Chats for SlowJournal {
+    passed_on! {
+        record_chat(lease: &Lease, records: Vec<ChatRecord>, firmness: ChatFirmness) -> ();
+        rewind_chat(lease: &Lease, from: &MessageId, at_ms: u64) -> u64;
+        chat(id: &ChatId) -> Option<ChatSession>;
+        chats(query: ChatQuery) -> Vec<ChatSession>;
+        chat_messages(chat: &ChatId, query: MessageQuery) -> Vec<(ChatMessage, Vec<ChatPart>)>;
+    }
 }
 
 impl Journal for SlowJournal {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, SessionOptions,
-    SystemClock,
+    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, Session,
+    SessionOptions, SystemClock,
 };
 use haft_contract::{Cx, Envelope, RequirementSet, RunId, Tool, ToolError, ToolId, Variables};
 use haft_journal::{MemoryJournal, Owner};
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 /// A run, and the directory that its root is in.
 pub(crate) struct Stage {
     pub(crate) directory: tempfile::TempDir,
+    pub(crate) session: Session,
     pub(crate) run: Run,
     /// Another run of the same session.
     pub(crate) other_run: Run,
@@ -93,7 +94,7 @@ impl Stage {
         .unwrap();
         let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
         let [run, other_run] = ["r1", "r2"].map(|id| session.run(RunId::parse(id).unwrap()));
-        Self { directory, run, other_run }
+        Self { directory, session, run, other_run }
     }
 
     /// Returns a stage with the tools of a directory that has nothing wrong with those of these names.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use haft::Call;
-use haft_contract::ErrorCode;
+use haft::{Call, Narrowing, Session};
+use haft_contract::{ErrorCode, FsRequirement, RequirementSet, RunId};
 use haft_python::{ToolDirectory, WorkerOptions};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,32 @@ async fn a_warm_worker_answers_again() {
     for _ in 0..10 {
         assert_eq!(stage.worker().await, first);
     }
+}
+
+#[tokio::test]
+async fn a_worker_serves_those_who_are_narrowed_alike() {
+    let stage = stage(WorkerOptions::default()).await;
+    let narrowed = |pattern: &str| {
+        let fs = FsRequirement { read: vec![pattern.to_owned()], ..FsRequirement::default() };
+        let requires = Some(RequirementSet { fs, ..RequirementSet::default() });
+        stage.session.narrowed(Narrowing { requires, ..Narrowing::default() }).unwrap()
+    };
+    let worker = async |session: &Session, run: &str| {
+        let run = session.run(RunId::parse(run).unwrap());
+        let envelope = run.call(Call::new("hostile", json!({"how": "worker"}))).await.unwrap();
+        assert_eq!(envelope.code(), None, "{envelope:?}");
+        envelope.text()
+    };
+    let wide = stage.worker().await;
+    let (one, other) = (narrowed("{workspace}/**"), narrowed("{workspace}/**"));
+    let narrow = worker(&one, "one").await;
+    assert_ne!(narrow, wide);
+    assert_eq!(worker(&other, "other").await, narrow);
+    // Nor the other way round: what it was told by one it may tell another.
+    assert_ne!(stage.worker().await, narrow);
+    let refused = narrowed("notes/**").run(RunId::parse("none").unwrap());
+    let refused = refused.call(Call::new("hostile", json!({"how": "worker"}))).await.unwrap();
+    assert_eq!(refused.code(), Some(ErrorCode::CapabilityDenied), "{refused:?}");
 }
 
 #[tokio::test]

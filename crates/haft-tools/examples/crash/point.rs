@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use haft_contract::{CallId, RunId, Scope};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall, Retention,
-    RunQuery, RunRow, Settlement, SnapshotNote, SqliteJournal,
+    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
+    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
+    Journal, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome, PlannedCall, Pruned,
+    RecordedCall, Retention, RunQuery, RunRow, Settlement, SnapshotNote, SqliteJournal,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -153,6 +154,37 @@ impl PointedJournal {
             self.points.pass(after);
             answered
         })
+    }
+}
+
+impl Chats for PointedJournal {
+    fn record_chat(
+        &self,
+        lease: &Lease,
+        records: Vec<ChatRecord>,
+        firmness: ChatFirmness,
+    ) -> Answer<'_, ()> {
+        self.inner.record_chat(lease, records, firmness)
+    }
+
+    fn rewind_chat(&self, lease: &Lease, from: &MessageId, at_ms: u64) -> Answer<'_, u64> {
+        self.inner.rewind_chat(lease, from, at_ms)
+    }
+
+    fn chat(&self, id: &ChatId) -> Answer<'_, Option<ChatSession>> {
+        self.inner.chat(id)
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<ChatSession>> {
+        self.inner.chats(query)
+    }
+
+    fn chat_messages(
+        &self,
+        chat: &ChatId,
+        query: MessageQuery,
+    ) -> Answer<'_, Vec<(ChatMessage, Vec<ChatPart>)>> {
+        self.inner.chat_messages(chat, query)
     }
 }
 

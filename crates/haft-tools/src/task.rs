@@ -1,0 +1,105 @@
+//! `task`: hands a task to a subagent. Who can be given one, and how it is done, is the host's to know; the calls that the
+//! subagent makes are judged one by one like any other.
+
+use haft_contract::limits::{
+    TASK_METADATA_BYTES_MAX, TASK_MS, TASK_NAME_CHARS_MAX, TASK_PROMPT_CHARS_MAX,
+};
+use haft_contract::{
+    Cx, Effect, ErrorCode, Kind, Probed, SubagentAnswer, SubagentCall, SubagentTask, Tool,
+    ToolError,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+#[cfg(test)]
+mod tests;
+
+/// What is said to a model of a task that has only begun.
+const BEGUN_NOTE: &str = "it works in the background; what comes of it is told when it ends, so do not wait for it and do \
+                          not ask again";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// The name of the subagent, as the description of this tool lists it.
+    #[schemars(length(min = 1, max = TASK_NAME_CHARS_MAX))]
+    subagent_type: String,
+    /// What it is to do, and everything that it has to know for that: it sees nothing of this conversation.
+    #[schemars(length(min = 1, max = TASK_PROMPT_CHARS_MAX))]
+    prompt: String,
+    /// Whether to go on without waiting for it. Its end is told later.
+    #[serde(default)]
+    background: bool,
+    /// What is kept with the task, for whoever looks at it later.
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    /// What was done, where there is no session to look at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<SubagentCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+pub(crate) fn task() -> Tool {
+    Tool::new("task")
+        .description(
+            "Have a subagent do a task, and get the last thing that it says. It works by itself, with tools of its own, and \
+             may do nothing that is not allowed here. For work that can be told in full and whose way there does not matter, \
+             such as to search through much, or to do several things at once; not for what one or two calls do.",
+        )
+        .kind(Kind::Other)
+        .effect(Effect::Once)
+        .dangerous()
+        // Whoever runs the subagent bounds what it does.
+        .timeout_ms(|_: &Input| Some(TASK_MS))
+        .probe(|input: Input, cx: Cx| async move {
+            let resumed = cx.subagents().resume(wanted(input)?, &cx).await?;
+            Ok::<_, ToolError>(match resumed {
+                Some(answer) => Probed::Happened(answered(answer)),
+                None => Probed::NotHappened,
+            })
+        })
+        .execute_with(|input: Input, cx: Cx| async move {
+            Ok::<_, ToolError>(answered(cx.subagents().delegate(wanted(input)?, &cx).await?))
+        })
+}
+
+/// Returns the task that is asked for, unless nobody could do it or keep it.
+fn wanted(input: Input) -> Result<SubagentTask, ToolError> {
+    let Input { subagent_type, prompt, background, metadata } = input;
+    let refused = |message: String| ToolError::new(ErrorCode::InvalidInput, message).not_begun();
+    if prompt.trim().is_empty() {
+        return Err(refused("prompt is blank: say what the subagent is to do".to_owned()));
+    }
+    let bytes = metadata.as_ref().map_or(0, |it| Value::Object(it.clone()).to_string().len());
+    if bytes > TASK_METADATA_BYTES_MAX {
+        return Err(refused(format!(
+            "metadata is {bytes} bytes as JSON: expected {TASK_METADATA_BYTES_MAX} at most (TASK_METADATA_BYTES_MAX); \
+             what the subagent has to know belongs into prompt"
+        )));
+    }
+    Ok(SubagentTask { subagent_type, prompt, background, metadata })
+}
+
+fn answered(answer: SubagentAnswer) -> Answer {
+    match answer {
+        SubagentAnswer::Done { output, session_id, calls } => {
+            Answer { output: Some(output), session_id, calls, note: None }
+        }
+        SubagentAnswer::Begun { session_id } => Answer {
+            output: None,
+            session_id: Some(session_id),
+            calls: Vec::new(),
+            note: Some(BEGUN_NOTE),
+        },
+    }
+}
