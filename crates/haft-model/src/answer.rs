@@ -17,6 +17,16 @@ pub enum Event {
     Text(String),
     /// More of what the model thinks, where it shows that.
     Reasoning(String),
+    /// More of the arguments of a call, as they are written. What belongs together has one id; the whole call follows. Not
+    /// every model shows calls before they are whole.
+    ToolInput {
+        /// Names the call, as in [`ToolCall::id`].
+        id: String,
+        /// The tool, as in [`ToolCall::name`].
+        name: String,
+        /// What comes after what there was. The first piece may be empty: it says that the call begins.
+        text: String,
+    },
     /// A call, whole.
     ToolCall(ToolCall),
     /// The answer is complete. Nothing follows.
@@ -92,9 +102,11 @@ pub struct Answer {
 
 /// An answer on its way. Dropping it ends the work.
 ///
-/// The last item is [`Event::End`] or an error, whatever the model behind it does.
+/// The last item is [`Event::End`] or an error, whatever the model behind it does. All of it is bounded: an answer that is
+/// longer ends with [`ModelError::TooLong`].
 pub struct Responding {
     events: Pin<Box<dyn Stream<Item = Result<Event, ModelError>> + Send>>,
+    size: Size,
     is_over: bool,
 }
 
@@ -107,7 +119,7 @@ impl std::fmt::Debug for Responding {
 impl Responding {
     /// Returns an answer that consists of these events.
     pub fn new(events: impl Stream<Item = Result<Event, ModelError>> + Send + 'static) -> Self {
-        Self { events: Box::pin(events), is_over: false }
+        Self { events: Box::pin(events), size: Size::default(), is_over: false }
     }
 
     /// Returns an answer that is known beforehand.
@@ -127,18 +139,11 @@ impl Responding {
     /// Waits for the whole answer.
     pub async fn collect(mut self) -> Result<Answer, ModelError> {
         let mut answer = Answer::default();
-        let mut size = Size::default();
         while let Some(event) = self.next().await {
             match event? {
-                Event::Text(text) => {
-                    size.add(text.len())?;
-                    answer.text.push_str(&text);
-                }
-                Event::Reasoning(text) => size.add(text.len())?,
-                Event::ToolCall(call) => {
-                    size.add_call(&call)?;
-                    answer.tool_calls.push(call);
-                }
+                Event::Text(text) => answer.text.push_str(&text),
+                Event::Reasoning(_) | Event::ToolInput { .. } => {}
+                Event::ToolCall(call) => answer.tool_calls.push(call),
                 Event::End(End { stop, usage }) => {
                     (answer.stop, answer.usage) = (stop, usage);
                 }
@@ -159,6 +164,7 @@ impl Stream for Responding {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(event) => event.unwrap_or(Err(ModelError::CutOff)),
         };
+        let event = event.and_then(|event| self.size.counted(event));
         self.is_over = matches!(event, Ok(Event::End(_)) | Err(_));
         Poll::Ready(Some(event))
     }
@@ -167,27 +173,36 @@ impl Stream for Responding {
 /// How much of an answer was received.
 #[derive(Debug, Default)]
 struct Size {
+    /// Text, thoughts and whole calls.
     bytes: usize,
+    /// Pieces of calls. What they say comes again with the whole calls, and is not counted twice.
+    input_bytes: usize,
     calls: usize,
 }
 
 impl Size {
-    fn add(&mut self, bytes: usize) -> Result<(), ModelError> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        match self.bytes <= ANSWER_BYTES_MAX && self.calls <= TOOL_CALLS_MAX {
-            true => Ok(()),
-            false => Err(ModelError::TooLong),
+    /// Returns the event if there is still room for it.
+    fn counted(&mut self, event: Event) -> Result<Event, ModelError> {
+        match &event {
+            Event::Text(text) | Event::Reasoning(text) => grow(&mut self.bytes, text.len()),
+            Event::ToolInput { text, .. } => grow(&mut self.input_bytes, text.len()),
+            Event::ToolCall(call) => {
+                self.calls += 1;
+                let arguments = match &call.arguments {
+                    Arguments::Object(value) => value.to_string().len(),
+                    Arguments::Malformed { text, .. } => text.len(),
+                };
+                grow(&mut self.bytes, call.name.len() + arguments);
+            }
+            Event::End(_) => {}
         }
+        let has_room = self.bytes.max(self.input_bytes) <= ANSWER_BYTES_MAX;
+        if has_room && self.calls <= TOOL_CALLS_MAX { Ok(event) } else { Err(ModelError::TooLong) }
     }
+}
 
-    fn add_call(&mut self, call: &ToolCall) -> Result<(), ModelError> {
-        self.calls += 1;
-        let arguments = match &call.arguments {
-            Arguments::Object(value) => value.to_string().len(),
-            Arguments::Malformed { text, .. } => text.len(),
-        };
-        self.add(call.name.len() + arguments)
-    }
+fn grow(bytes: &mut usize, by: usize) {
+    *bytes = bytes.saturating_add(by);
 }
 
 #[cfg(test)]

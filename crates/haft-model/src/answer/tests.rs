@@ -52,6 +52,21 @@ fn an_answer_is_at_most_so_long() {
 }
 
 #[test]
+fn pieces_of_calls_are_bounded_and_not_counted_twice() {
+    let piece = |bytes: usize| {
+        let (id, name) = ("1".to_owned(), "read".to_owned());
+        Event::ToolInput { id, name, text: "x".repeat(bytes) }
+    };
+    let end = || Event::End(End::default());
+    let whole = Event::ToolCall(call(Arguments::Malformed {
+        text: "x".repeat(ANSWER_BYTES_MAX - "read".len()),
+        problem: String::new(),
+    }));
+    assert!(collect(vec![piece(ANSWER_BYTES_MAX), whole, end()]).is_ok());
+    assert_eq!(collect(vec![piece(ANSWER_BYTES_MAX), piece(1), end()]), Err(ModelError::TooLong));
+}
+
+#[test]
 fn arguments_that_are_no_object_are_told_apart() {
     assert_eq!(Arguments::parse("  "), Arguments::Object(serde_json::json!({})));
     assert!(matches!(Arguments::parse("[1]"), Arguments::Malformed { .. }));

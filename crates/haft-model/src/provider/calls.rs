@@ -1,12 +1,12 @@
-//! Puts tool calls together from the pieces that come over the wires. OpenAI sends differences, Anthropic what there is so
-//! far, Gemini and Ollama whole calls.
+//! Puts tool calls together from the pieces that come over the wires, and tells of each piece what is new in it. OpenAI sends
+//! differences, Anthropic what there is so far, Gemini and Ollama whole calls.
 
 use genai::chat::ToolCall as WireCall;
 use serde_json::Value;
 
 use super::name::Wire;
 use crate::limits::TOOL_CALLS_MAX;
-use crate::{Arguments, ModelError, ToolCall};
+use crate::{Arguments, Event, ModelError, ToolCall};
 
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -28,44 +28,64 @@ enum Pieces {
     Whole(Value),
 }
 
+/// What a piece added.
+#[derive(Debug, Default)]
+pub(super) struct Grown {
+    /// By how many bytes the calls grew.
+    pub(super) bytes: usize,
+    /// What there is to tell, if anything is new.
+    pub(super) event: Option<Event>,
+}
+
+impl Open {
+    /// Adds a later piece of arguments that come as text.
+    fn add(&mut self, wire: Wire, text: String) -> Grown {
+        let Pieces::Text(known) = &mut self.arguments else { return Grown::default() };
+        let new = match wire {
+            // Whatever is said anew from its beginning cannot be told as an addition; the whole call will say it.
+            Wire::Anthropic => {
+                let new = text.strip_prefix(known.as_str()).unwrap_or_default().to_owned();
+                *known = text;
+                new
+            }
+            Wire::OpenAi | Wire::Gemini | Wire::Ollama => {
+                known.push_str(&text);
+                text
+            }
+        };
+        let bytes = new.len();
+        let event = (bytes > 0).then(|| Event::ToolInput {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            text: new,
+        });
+        Grown { bytes, event }
+    }
+}
+
 impl Calls {
     pub(super) fn new(wire: Wire) -> Self {
         Self { wire, open: Vec::new() }
     }
 
-    /// Takes a piece in, and returns by how many bytes the calls grew.
-    pub(super) fn add(&mut self, piece: WireCall) -> Result<usize, ModelError> {
+    /// Takes a piece in.
+    pub(super) fn add(&mut self, piece: WireCall) -> Result<Grown, ModelError> {
         let WireCall { call_id, fn_name, fn_arguments, thought_signatures } = piece;
         let signatures = thought_signatures.unwrap_or_default();
-        let size =
-            call_id.len() + fn_name.len() + signatures.iter().map(String::len).sum::<usize>();
-        let text = match fn_arguments {
-            Value::String(text) => text,
-            whole => {
-                let size = size + whole.to_string().len();
-                let arguments = Pieces::Whole(whole);
+        let (text, arguments) = match fn_arguments {
+            Value::String(text) => (text.clone(), Pieces::Text(text)),
+            whole => (whole.to_string(), Pieces::Whole(whole)),
+        };
+        let is_whole = matches!(arguments, Pieces::Whole(_));
+        let place = if is_whole { None } else { self.place(&call_id, &fn_name) };
+        match place.and_then(|place| self.open.get_mut(place)) {
+            Some(open) => Ok(open.add(self.wire, text)),
+            None => {
+                let named = call_id.len() + fn_name.len();
+                let bytes = named + text.len() + signatures.iter().map(String::len).sum::<usize>();
+                let event = Event::ToolInput { id: call_id.clone(), name: fn_name.clone(), text };
                 self.begin(Open { id: call_id, name: fn_name, arguments, signatures })?;
-                return Ok(size);
-            }
-        };
-        let Some(place) = self.place(&call_id, &fn_name) else {
-            let size = size + text.len();
-            let arguments = Pieces::Text(text);
-            self.begin(Open { id: call_id, name: fn_name, arguments, signatures })?;
-            return Ok(size);
-        };
-        let Some(Open { arguments: Pieces::Text(known), .. }) = self.open.get_mut(place) else {
-            return Ok(0);
-        };
-        match self.wire {
-            Wire::Anthropic => {
-                let grown = text.len().saturating_sub(known.len());
-                *known = text;
-                Ok(grown)
-            }
-            Wire::OpenAi | Wire::Gemini | Wire::Ollama => {
-                known.push_str(&text);
-                Ok(text.len())
+                Ok(Grown { bytes, event: Some(event) })
             }
         }
     }
@@ -92,14 +112,15 @@ impl Calls {
     }
 
     /// Returns which call a piece belongs to. A later piece on OpenAI's wire need have no id, in which case the library
-    /// gives it `call_` and its index.
+    /// gives it `call_` and its index. Servers that call their calls so themselves count from 0 or from 1, so that the
+    /// index is believed before the id.
     fn place(&self, id: &str, name: &str) -> Option<usize> {
         let by_id = self.open.iter().position(|call| !id.is_empty() && call.id == id);
         let by_index = || id.strip_prefix("call_")?.parse().ok().filter(|at| *at < self.open.len());
         let last = || self.open.len().checked_sub(1);
         match name.is_empty() {
             false => by_id,
-            true => by_id.or_else(by_index).or_else(last),
+            true => by_index().or(by_id).or_else(last),
         }
     }
 }
@@ -112,6 +133,7 @@ mod tests {
 
     fn check(wire: Wire, pieces: &[(&str, &str, Value)], expect: &[(&str, &str, Value)]) {
         let mut calls = Calls::new(wire);
+        let mut told = std::collections::BTreeMap::<String, String>::new();
         for (id, name, arguments) in pieces {
             let piece = WireCall {
                 call_id: (*id).to_owned(),
@@ -119,7 +141,15 @@ mod tests {
                 fn_arguments: arguments.clone(),
                 thought_signatures: None,
             };
-            calls.add(piece).unwrap();
+            if let Some(Event::ToolInput { id, text, .. }) = calls.add(piece).unwrap().event {
+                told.entry(id).or_default().push_str(&text);
+            }
+        }
+        for call in &calls.open {
+            // Calls that come whole may share a name.
+            if let Pieces::Text(known) = &call.arguments {
+                assert_eq!(told.get(&call.id), Some(known), "what was told piece by piece");
+            }
         }
         let found: Vec<_> = calls
             .finish()
@@ -160,6 +190,23 @@ mod tests {
         check(Wire::OpenAi, &pieces, &[("x", "read", json!({}))]);
         let pieces = [("call_0", "read", json!("{")), ("call_4000000000", "", json!("}"))];
         check(Wire::OpenAi, &pieces, &[("call_0", "read", json!({}))]);
+    }
+
+    #[test]
+    fn a_server_that_counts_its_calls_from_one_is_understood() {
+        check(
+            Wire::OpenAi,
+            &[
+                ("call_1", "read", json!("")),
+                ("call_0", "", json!("{\"path\":\"a\"}")),
+                ("call_2", "grep", json!("")),
+                ("call_1", "", json!("{\"pattern\":\"b\"}")),
+            ],
+            &[
+                ("call_1", "read", json!({"path": "a"})),
+                ("call_2", "grep", json!({"pattern": "b"})),
+            ],
+        );
     }
 
     #[test]

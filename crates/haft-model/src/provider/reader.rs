@@ -69,7 +69,10 @@ impl Reader {
                 (chunk.content.len(), Some(Event::Reasoning(chunk.content)))
             }
             ChatStreamEvent::ThoughtSignatureChunk(chunk) => (chunk.content.len(), None),
-            ChatStreamEvent::ToolCallChunk(chunk) => (self.calls.add(chunk.tool_call)?, None),
+            ChatStreamEvent::ToolCallChunk(chunk) => {
+                let grown = self.calls.add(chunk.tool_call)?;
+                (grown.bytes, grown.event)
+            }
             ChatStreamEvent::End(end) => return self.end(end),
         };
         self.bytes = self.bytes.saturating_add(grown);

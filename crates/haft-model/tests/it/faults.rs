@@ -64,11 +64,11 @@ async fn what_passes_is_tried_again_and_what_does_not_is_not() {
         (failing(400, "no"), 1),
         (failing(401, "no"), 1),
     ] {
-        let server = Server::start(vec![failure; 3]).await;
+        let server = Server::start(vec![failure; 3]);
         whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await.unwrap_err();
         assert_eq!(server.asked().len(), attempts);
     }
-    let server = Server::start([failing(500, "x"), failing(529, "x"), Reply::data(DONE)]).await;
+    let server = Server::start([failing(500, "x"), failing(529, "x"), Reply::data(DONE)]);
     let answer = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
     assert_eq!(answer.unwrap().text, "ok");
 }
@@ -76,7 +76,7 @@ async fn what_passes_is_tried_again_and_what_does_not_is_not() {
 #[tokio::test]
 async fn a_pause_that_the_provider_asks_for_is_told_and_not_waited_for_when_long() {
     let limited = Reply::with_headers(429, "retry-after: 3600\r\n", b"{}");
-    let server = Server::start([limited, Reply::data(DONE)]).await;
+    let server = Server::start([limited, Reply::data(DONE)]);
     let err = whole(&server.provider("openai/m"), Request::of_user("x")).await.unwrap_err();
     assert_eq!(err.retry_after(), Some(Duration::from_secs(3600)));
     assert_eq!(server.asked().len(), 1);
@@ -166,7 +166,7 @@ async fn an_answer_that_breaks_off_is_no_answer() {
             ]),
         ),
     ] {
-        let server = Server::start(vec![reply; 2]).await;
+        let server = Server::start(vec![reply; 2]);
         let mut answer = server.provider(model).respond(Request::of_user("x")).await.unwrap();
         assert_eq!(answer.next().await, Some(Ok(Event::Text("ha".to_owned()))), "{model}");
         assert_eq!(answer.next().await, Some(Err(ModelError::CutOff)), "{model}");
@@ -191,7 +191,7 @@ async fn silence_ends_an_answer() {
     let silent = Reply::with_headers(200, "", b"").stalling();
     let half = Reply::data(&[r#"{"choices":[{"delta":{"content":"ha"}}]}"#]).stalling();
     for (replies, attempts) in [(vec![silent; 2], 2), (vec![half], 1)] {
-        let server = Server::start(replies).await;
+        let server = Server::start(replies);
         let err = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
         assert_eq!(err, Err(ModelError::Idle(idle)));
         assert_eq!(server.asked().len(), attempts);
@@ -208,7 +208,7 @@ async fn a_flood_without_an_event_is_silence() {
         ("ollama/m", Reply::new(200, "application/x-ndjson", "")),
         ("anthropic/m", Reply::new(500, "text/plain", "")),
     ] {
-        let server = Server::start([reply.flooding()]).await;
+        let server = Server::start([reply.flooding()]);
         let err = whole(&server.provider_with(model, bounds), Request::of_user("x")).await;
         assert_eq!(err, Err(ModelError::Idle(idle)), "{model}");
     }
@@ -225,7 +225,7 @@ async fn an_empty_answer_is_whole() {
 async fn an_answer_has_one_time_for_everything() {
     let total = Duration::from_millis(60);
     let bounds = Bounds { total, ..bounds() };
-    let server = Server::start([Reply::data(&[]).stalling()]).await;
+    let server = Server::start([Reply::data(&[]).stalling()]);
     let err = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
     assert_eq!(err, Err(ModelError::Timeout(total)));
 }
@@ -233,7 +233,7 @@ async fn an_answer_has_one_time_for_everything() {
 #[tokio::test]
 async fn cancelling_ends_an_answer() {
     let half = Reply::data(&[r#"{"choices":[{"delta":{"content":"ha"}}]}"#]).stalling();
-    let server = Server::start([half]).await;
+    let server = Server::start([half]);
     let request = Request::of_user("x");
     let cancellation = request.cancellation.clone();
     let mut answer = server.provider("openai/m").respond(request).await.unwrap();
@@ -246,11 +246,11 @@ async fn cancelling_ends_an_answer() {
 async fn a_huge_answer_is_given_up() {
     let piece = json!({"choices": [{"delta": {"content": "x".repeat(1000)}}]}).to_string();
     let bounds = Bounds { answer_bytes_max: 10_000, ..bounds() };
-    let server = Server::start([Reply::data(&[piece.as_str(); 11])]).await;
+    let server = Server::start([Reply::data(&[piece.as_str(); 11])]);
     let err = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
     assert_eq!(err, Err(ModelError::TooLong));
     let most: Vec<&str> = vec![piece.as_str(); 10].into_iter().chain(["[DONE]"]).collect();
-    let server = Server::start([Reply::data(&most)]).await;
+    let server = Server::start([Reply::data(&most)]);
     let answer = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
     assert_eq!(answer.unwrap().text.len(), 10_000);
 }
@@ -265,10 +265,9 @@ async fn numbers_beyond_all_counting_end_nothing() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_a_network_error() {
-    let server = Server::start([]).await;
     let bounds = Bounds { retries_max: 0, ..bounds() };
-    let model = server.provider_with("openai/m", bounds);
-    // The listener goes with its task, which has nothing to serve.
+    // The listener goes with its server.
+    let model = Server::start([]).provider_with("openai/m", bounds);
     let err = whole(&model, Request::of_user("x")).await.unwrap_err();
     assert!(matches!(err, ModelError::Network { .. }), "{err:?}");
 }

@@ -61,7 +61,7 @@ async fn keys_are_seen_nowhere() {
     let mut seen = String::new();
     for provider in ["openai/m", "anthropic/m", "gemini/m", "ollama/m"] {
         for reply in replies() {
-            let server = Server::start([reply]).await;
+            let server = Server::start([reply]);
             let model = server.provider(provider);
             seen.push_str(&format!("{model:?}\n"));
             let answer = match model.respond(Request::of_user("x")).await {

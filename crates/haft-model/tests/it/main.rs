@@ -7,5 +7,6 @@
 mod encryption;
 mod faults;
 mod keys;
+mod scripted;
 mod server;
 mod wires;

@@ -2,7 +2,9 @@
 
 use expect_test::{Expect, expect};
 use haft_contract::canonical_json;
-use haft_model::{Answer, Arguments, Message, Request, Stop, ToolCall, ToolOffer, Usage};
+use haft_model::{
+    Answer, Arguments, Event, Message, Model, Request, Stop, ToolCall, ToolOffer, Usage,
+};
 use serde_json::{Value, json};
 
 use crate::server::{KEY, Reply, Server, whole};
@@ -45,7 +47,7 @@ async fn check(
     path_and_key: (&str, &str),
     body: Expect,
 ) {
-    let server = Server::start([reply]).await;
+    let server = Server::start([reply]);
     let answer = whole(&server.provider(model), conversation()).await;
     assert_eq!(answer, Ok(expected));
     let [(head, asked)] = &server.asked()[..] else { panic!("asked once") };
@@ -125,7 +127,7 @@ async fn gemini() {
         r#"{"candidates":[{"content":{"parts":[{"text":"Hel"}]}}]}"#,
         r#"{"candidates":[{"content":{"parts":[{"text":"lo"},{"functionCall":{"name":"read","args":{"path":"b"}},"thoughtSignature":"sig"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,"candidatesTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":17}}"#,
     ]);
-    let server = Server::start([reply]).await;
+    let server = Server::start([reply]);
     let answer = whole(&server.provider("gemini/gem-1"), conversation()).await.unwrap();
     let usage = Usage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
     assert_eq!(
@@ -146,7 +148,7 @@ async fn gemini() {
     let again = Reply::data(&[
         r#"{"candidates":[{"content":{"parts":[{"text":"ok"}]},"finishReason":"STOP"}]}"#,
     ]);
-    let server = Server::start([again]).await;
+    let server = Server::start([again]);
     let mut request = Request::of_user("go on");
     let tool_calls = vec![read_call("r", &["sig"])];
     request.messages.push(Message::Assistant { text: String::new(), tool_calls });
@@ -182,7 +184,7 @@ async fn a_server_without_a_key_is_asked_without_one() {
         r#"{"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}"#,
         "[DONE]",
     ]);
-    let server = Server::start([reply]).await;
+    let server = Server::start([reply]);
     let settings = haft_model::Settings {
         model: "openai/local".to_owned(),
         base_url: Some(server.url.clone()),
@@ -203,7 +205,7 @@ async fn malformed_arguments_are_data() {
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"read","arguments":"{\"path\": oops"}}]},"finish_reason":"tool_calls"}]}"#,
         "[DONE]",
     ]);
-    let server = Server::start([reply]).await;
+    let server = Server::start([reply]);
     let answer = whole(&server.provider("openai/m"), Request::of_user("hi")).await.unwrap();
     let [call] = &answer.tool_calls[..] else { panic!("one call") };
     let Arguments::Malformed { text, problem } = &call.arguments else { panic!("{call:?}") };
@@ -217,7 +219,7 @@ async fn an_index_from_the_provider_takes_no_room() {
         r#"{"choices":[{"delta":{"tool_calls":[{"index":4294967295,"id":"x","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#,
         "[DONE]",
     ]);
-    let server = Server::start([reply]).await;
+    let server = Server::start([reply]);
     let answer = whole(&server.provider("openai/m"), Request::of_user("hi")).await.unwrap();
     assert_eq!(answer.tool_calls.len(), 1);
 }
@@ -232,4 +234,77 @@ async fn why_an_answer_ended_is_told() {
         let answer = crate::server::ask("openai/m", [reply]).await.unwrap();
         assert_eq!(answer.stop, stop);
     }
+}
+
+/// Returns the pieces in which the arguments of calls come, and then the calls.
+async fn pieces(model: &str, reply: Reply) -> String {
+    let server = Server::start([reply]);
+    let mut answer = server.provider(model).respond(Request::of_user("hi")).await.unwrap();
+    let mut lines = String::new();
+    while let Some(event) = answer.next().await {
+        match event.unwrap() {
+            Event::ToolInput { id, name, text } => lines += &format!("{id} {name} {text:?}\n"),
+            Event::ToolCall(call) => lines += &format!("{} whole\n", call.id),
+            Event::Text(_) | Event::Reasoning(_) | Event::End(_) => {}
+        }
+    }
+    lines
+}
+
+#[tokio::test]
+async fn arguments_come_in_pieces_that_add_up() {
+    let openai = Reply::data(&[
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_x","function":{"name":"read","arguments":""}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"pa"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"call_y","function":{"name":"grep","arguments":"{"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"th\":\"b\"}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        "[DONE]",
+    ]);
+    expect![[r#"
+        call_x read ""
+        call_x read "{\"pa"
+        call_y grep "{"
+        call_x read "th\":\"b\"}"
+        call_y grep "}"
+        call_x whole
+        call_y whole
+    "#]]
+    .assert_eq(&pieces("openai/m", openai).await);
+
+    let block = r#"{"index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"read","input":{}}}"#;
+    let delta = |text: &str| {
+        json!({"index": 0, "delta": {"type": "input_json_delta", "partial_json": text}}).to_string()
+    };
+    let anthropic = Reply::events(&[
+        ("content_block_start", block),
+        ("content_block_delta", &delta("")),
+        ("content_block_delta", &delta("{\"path\"")),
+        ("content_block_delta", &delta(":\"b\"}")),
+        ("content_block_stop", r#"{"index":0}"#),
+        ("message_delta", r#"{"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}"#),
+        ("message_stop", r#"{"type":"message_stop"}"#),
+    ]);
+    expect![[r#"
+        toolu_1 read ""
+        toolu_1 read "{\"path\""
+        toolu_1 read ":\"b\"}"
+        toolu_1 whole
+    "#]]
+    .assert_eq(&pieces("anthropic/m", anthropic).await);
+
+    let ollama = json!({"message": {"content": "", "tool_calls": [{"id": "c9", "function": {"name": "read", "arguments": {"path": "b"}}}]}, "done": true, "done_reason": "stop"});
+    let ollama = Reply::new(200, "application/x-ndjson", &format!("{ollama}\n"));
+    expect![[r#"
+        c9 read "{\"path\":\"b\"}"
+        c9 whole
+    "#]]
+    .assert_eq(&pieces("ollama/m", ollama).await);
+
+    let gemini = Reply::data(&[
+        r#"{"candidates":[{"content":{"parts":[{"functionCall":{"id":"g1","name":"read","args":{"path":"b"}}}]},"finishReason":"STOP"}]}"#,
+    ]);
+    let gemini = pieces("gemini/m", gemini).await;
+    assert!(gemini.contains(r#" read "{\"path\":\"b\"}""#), "{gemini}");
 }
