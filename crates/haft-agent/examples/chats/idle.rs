@@ -1,0 +1,73 @@
+//! Chats that are open and in which nobody says anything: one process leaves them, another opens all of them and looks how much
+//! larger it is by that, before and after each has had one more turn.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_agent::{Chat, Prompt, TurnEnd};
+use haft_journal::{ChatQuery, Journal, SqliteJournal};
+use tokio_util::sync::CancellationToken;
+
+use crate::Failure;
+use crate::place::{Place, new_chat};
+use crate::scripted::{self, GREETED, GREETING};
+
+/// Turns that each chat has had: two messages in each.
+const TURNS: u32 = 3;
+
+/// Leaves chats behind, and one more to begin with.
+pub(crate) async fn fill(directory: &Path, program: &Path, chats: u32) -> Result<(), Failure> {
+    let model = scripted::start(program, directory, &[], 0)?;
+    let place = Place::open(directory, journal(directory)?, Arc::clone(&model.model))?;
+    for _ in 0..=chats {
+        let mut chat = place.host.begin(new_chat()).await?;
+        for _ in 0..TURNS {
+            greet(&mut chat).await?;
+        }
+    }
+    place.close().await;
+    Ok(())
+}
+
+/// Prints how large this process is with one chat, and how large with all of them.
+pub(crate) async fn measure(directory: &Path, program: &Path) -> Result<(), Failure> {
+    let model = scripted::start(program, directory, &[], 0)?;
+    let journal = journal(directory)?;
+    let query = ChatQuery { only_top: true, ..ChatQuery::default() };
+    let mut rows = journal.chats(query).await?.into_iter();
+    let place = Place::open(directory, journal, Arc::clone(&model.model))?;
+    // What is the same for all chats comes with the first.
+    let mut first = place.host.open(&rows.next().ok_or("there are no chats")?.id).await?;
+    greet(&mut first).await?;
+    println!("with one chat\t{}", resident_bytes()?);
+    let mut chats = Vec::new();
+    for row in rows {
+        chats.push(place.host.open(&row.id).await?);
+    }
+    println!("opened\t{}", resident_bytes()?);
+    for chat in &mut chats {
+        greet(chat).await?;
+    }
+    println!("after one more turn\t{}", resident_bytes()?);
+    drop((first, chats));
+    place.close().await;
+    Ok(())
+}
+
+fn journal(directory: &Path) -> Result<Arc<dyn Journal>, Failure> {
+    Ok(Arc::new(SqliteJournal::open(directory.join("idle.sqlite"))?))
+}
+
+async fn greet(chat: &mut Chat) -> Result<(), Failure> {
+    match chat.turn(Prompt::Say(GREETING.to_owned()), CancellationToken::new()).await? {
+        TurnEnd::Done { text } if text == GREETED => Ok(()),
+        end => Err(format!("the turn ended otherwise: {end:?}").into()),
+    }
+}
+
+fn resident_bytes() -> Result<u64, Failure> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(kilobytes.ok_or("the kernel does not say how much is resident")?.parse::<u64>()? * 1024)
+}

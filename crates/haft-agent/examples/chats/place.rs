@@ -1,0 +1,144 @@
+//! A host of chats whose two tools do nothing: `look` only reads, `order` may not be repeated. Everything else is as it is for people
+//! who allow everything.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haft::{
+    Headless, Limits, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox, SessionOptions,
+    SystemClock,
+};
+use haft_agent::{
+    AgentBounds, AgentHost, AgentPlaces, HostParts, Models, NewChat, Random, Surroundings,
+    WorkspaceTrust, find_agents,
+};
+use haft_contract::{Cx, Effect, RequirementSet, Tool, ToolError, Variables};
+use haft_journal::{Journal, Owner};
+use haft_model::{Model, ModelError};
+use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_sandbox::Launcher;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Failure, scripted};
+
+/// The tools, each with how often it may happen.
+pub(crate) const TOOLS: [(&str, Effect); 2] = [("look", Effect::Read), ("order", Effect::Once)];
+
+#[derive(Deserialize, JsonSchema)]
+struct Item {
+    number: u32,
+}
+
+/// The only model there is.
+struct TheModel(Arc<dyn Model>);
+
+impl Models for TheModel {
+    fn model(&self, _: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
+        Ok(("openai/scripted".to_owned(), Arc::clone(&self.0)))
+    }
+}
+
+/// No chance at all: names need only differ within one millisecond of one process.
+struct Counted(AtomicU64);
+
+impl Random for Counted {
+    fn fill(&self, bytes: &mut [u8]) {
+        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        bytes.fill(0);
+        let ends = bytes.iter_mut().rev().zip(count.iter().rev());
+        ends.for_each(|(byte, digit)| *byte = *digit);
+    }
+}
+
+/// A host of chats, and the runtime below it.
+pub(crate) struct Place {
+    pub(crate) host: AgentHost,
+    runtime: Runtime,
+}
+
+impl Place {
+    pub(crate) fn open(
+        directory: &Path,
+        journal: Arc<dyn Journal>,
+        model: Arc<dyn Model>,
+    ) -> Result<Self, Failure> {
+        let runtime = runtime(directory, journal)?;
+        let agents =
+            find_agents(&AgentPlaces { root: None, trust: WorkspaceTrust::Trusted, user: None });
+        let mut options = SessionOptions::headless("chats", "example");
+        options.subagents = agents.subagents();
+        let host = AgentHost::new(HostParts {
+            session: runtime.session(options)?,
+            runtime: runtime.clone(),
+            models: Arc::new(TheModel(model)),
+            agents: Arc::new(agents),
+            surroundings: surroundings(directory),
+            clock: Arc::new(SystemClock),
+            random: Arc::new(Counted(AtomicU64::new(0))),
+            bounds: AgentBounds { steps: u32::MAX, ..AgentBounds::default() },
+            asker: Arc::new(Headless),
+            watcher: Arc::new(()),
+        });
+        Ok(Self { host, runtime })
+    }
+
+    pub(crate) async fn close(self) {
+        self.host.close().await;
+        self.runtime.shut_down().await;
+    }
+}
+
+/// Returns a chat to begin with the agent that people talk to.
+pub(crate) fn new_chat() -> NewChat {
+    NewChat { agent: "build".to_owned(), ..NewChat::default() }
+}
+
+fn surroundings(directory: &Path) -> Surroundings {
+    Surroundings {
+        root: directory.to_owned(),
+        platform: "linux".to_owned(),
+        date: "2026-01-01".to_owned(),
+        git: None,
+        instructions: String::new(),
+        skills: Vec::new(),
+    }
+}
+
+fn tool((name, effect): (&'static str, Effect)) -> Tool {
+    Tool::new(name).effect(effect).execute_with(move |item: Item, _: Cx| async move {
+        Ok::<_, ToolError>(scripted::result(name, item.number))
+    })
+}
+
+fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failure> {
+    let roots = Roots::open(directory, &[])?;
+    Ok(Runtime::new(RuntimeParts {
+        registry: Registry::new(TOOLS.map(tool))?,
+        journal,
+        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        roots,
+        requires: RequirementSet::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
+        limits: Limits::default(),
+        allow_network: false,
+        network_guard: NetworkGuard::default(),
+        sandbox: Sandbox::system(),
+        project_rules: None,
+        watchdogs: Vec::new(),
+        launcher: Launcher::new("/nonexistent".into()),
+        networking: haft::Networking::default(),
+        environment: Vec::new(),
+        sidecars: directory.join("sidecars"),
+        clock: Arc::new(SystemClock),
+        owner: Owner {
+            id: format!("process-{}", std::process::id()),
+            place: "a measurement".to_owned(),
+        },
+        is_gone: Arc::new(|_| Some(true)),
+        snapshots: None,
+        on_repeat: OnRepeat::Warn,
+        settings: "{}".to_owned(),
+    })?)
+}

@@ -1,0 +1,151 @@
+//! Looks at what is left of a world in which everything is done: that it was done once, that what is kept says so, and
+//! that each token is counted once.
+
+use std::collections::BTreeSet;
+
+use haft_contract::Envelope;
+use haft_journal::{
+    CallQuery, ChatMessage, ChatPart, ChatQuery, ChatSession, ChatStatus, Journal, MessageFinish,
+    MessageQuery, PartKind, PartState, SqliteJournal, Status, TokenCounts,
+};
+
+use crate::Failure;
+use crate::script::{ASIDE, DELEGATED, OWN, World};
+
+/// What was found, for the last line.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) in_doubt: u64,
+    pub(crate) unmade: u64,
+}
+
+/// One conversation.
+struct Kept {
+    session: ChatSession,
+    messages: Vec<(ChatMessage, Vec<ChatPart>)>,
+}
+
+/// Looks at a world, of which these orders were acknowledged.
+pub(crate) fn audit(world: &World, acknowledged: &BTreeSet<u64>) -> Result<Findings, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let journal = SqliteJournal::open(world.journal())?;
+        let findings = journal.verify().await?;
+        if !findings.is_empty() {
+            return Err(format!("the journal is not sound: {findings:?}").into());
+        }
+        orders(world, acknowledged)?;
+        let mut found = Findings::default();
+        for kept in conversations(&journal).await? {
+            check(&journal, world, &kept, &mut found).await.map_err(|err| {
+                format!("session {} of {}: {err}", kept.session.id, kept.session.agent)
+            })?;
+        }
+        Ok(found)
+    })
+}
+
+/// Each number was ordered once; those in the background, once at most.
+fn orders(world: &World, acknowledged: &BTreeSet<u64>) -> Result<(), Failure> {
+    let orders = world.orders()?;
+    for number in OWN.chain(DELEGATED).chain(ASIDE) {
+        let count = orders.get(&number).copied().unwrap_or_default();
+        let may_be_missing = ASIDE.contains(&number) && !acknowledged.contains(&number);
+        if count != 1 && !(count == 0 && may_be_missing) {
+            return Err(format!("{number} was ordered {count} times").into());
+        }
+    }
+    Ok(())
+}
+
+async fn conversations(journal: &SqliteJournal) -> Result<Vec<Kept>, Failure> {
+    let journal: &dyn Journal = journal;
+    let mut kept = Vec::new();
+    for session in journal.chats(ChatQuery { with_opaque: true, ..ChatQuery::default() }).await? {
+        let messages = journal.chat_messages(&session.id, MessageQuery::default()).await?;
+        kept.push(Kept { session, messages });
+    }
+    Ok(kept)
+}
+
+async fn check(
+    journal: &SqliteJournal,
+    world: &World,
+    kept: &Kept,
+    found: &mut Findings,
+) -> Result<(), Failure> {
+    let Kept { session, messages } = kept;
+    let is_child = session.parent_id.is_some();
+    match (is_child, session.status) {
+        (false, ChatStatus::Idle) | (true, ChatStatus::Completed | ChatStatus::Failed) => {}
+        (_, status) => return Err(format!("it is {status}").into()),
+    }
+    let rows = journal.calls(CallQuery::of_run(session.id.run())).await?;
+    let parts = || messages.iter().flat_map(|(_, parts)| parts);
+    for row in &rows {
+        // A call that was found not to have been made, and then was made, has two rows and one part.
+        let is_of_row = |part: &&ChatPart| part.tool_call_id == row.driver_call_id;
+        let of_row = parts().filter(is_of_row).count();
+        if of_row != 1 {
+            return Err(format!("{of_row} parts are of the call {}", row.id()).into());
+        }
+        found.in_doubt += u64::from(row.status == Status::Unknown);
+    }
+    for part in parts().filter(|part| part.kind == PartKind::Tool) {
+        check_call(world, part)?;
+        found.unmade += u64::from(part.call_id.is_none());
+    }
+    check_counts(session, messages)
+}
+
+/// The answer of a call is there, and says of an order what the ledger says.
+fn check_call(world: &World, part: &ChatPart) -> Result<(), Failure> {
+    let wrong = |what: &str| Failure::from(format!("{what}: {part:?}"));
+    let output = part.output_json.as_deref().ok_or_else(|| wrong("a call without an answer"))?;
+    let envelope: Envelope = serde_json::from_str(output)?;
+    if part.tool.as_deref() != Some("order") {
+        return Ok(());
+    }
+    let input: serde_json::Value =
+        serde_json::from_str(part.input_json.as_deref().unwrap_or("{}"))?;
+    let number = input["number"].as_u64().ok_or_else(|| wrong("an order of nothing"))?;
+    let is_ordered = world.orders()?.contains_key(&number);
+    let text = envelope.text();
+    let is_true = match part.state {
+        Some(PartState::OutputAvailable) => is_ordered,
+        Some(PartState::OutputError) => {
+            text.contains("may or may not have happened") || text.contains("was not made")
+        }
+        Some(PartState::InputStreaming | PartState::InputAvailable) | None => false,
+    };
+    if is_true { Ok(()) } else { Err(wrong("an answer that is not true")) }
+}
+
+/// The session counts what its answers took, each once, and so many steps.
+fn check_counts(
+    session: &ChatSession,
+    messages: &[(ChatMessage, Vec<ChatPart>)],
+) -> Result<(), Failure> {
+    let mut sum = TokenCounts::default();
+    let mut steps = 0;
+    for (message, _) in messages {
+        if message.completed_at_ms.is_none() {
+            return Err(format!("a message without an end: {message:?}").into());
+        }
+        sum.input += message.tokens.input;
+        sum.output += message.tokens.output;
+        sum.reasoning += message.tokens.reasoning;
+        sum.cache_read += message.tokens.cache_read;
+        sum.cache_write += message.tokens.cache_write;
+        let is_whole = [MessageFinish::Stop, MessageFinish::ToolCalls].map(Some);
+        steps += u32::from(is_whole.contains(&message.finish));
+    }
+    if (sum, steps) != (session.tokens, session.steps) {
+        return Err(format!(
+            "it counts {:?} in {} steps, its messages {sum:?} in {steps}",
+            session.tokens, session.steps
+        )
+        .into());
+    }
+    Ok(())
+}

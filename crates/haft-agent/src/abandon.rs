@@ -1,0 +1,79 @@
+//! Puts right what a subagent in the background left whose process was killed. Nobody goes on with it, so its chat has to say
+//! by itself what became of its calls: what was answered is answered, what was begun is in doubt, and nothing else was made. The
+//! same holds for all that it had others do. Nothing is executed, and no model is asked.
+
+use std::sync::Arc;
+
+use haft_contract::{BoxFuture, Envelope, ErrorCode, Metadata, Scope};
+use haft_journal::{
+    CallRow, ChatFirmness, ChatPart, ChatRecord, ChatSession, ChatStatus, PartState,
+};
+
+use crate::calls::{answer, unmade_envelope};
+use crate::delegate::children_of;
+use crate::error::AgentError;
+use crate::host::HostShared;
+use crate::ledger::Ledger;
+use crate::open::layers;
+
+/// Ends a chat that nobody goes on with, and those that it began.
+pub(crate) fn abandon(
+    host: &Arc<HostShared>,
+    row: ChatSession,
+) -> BoxFuture<'_, Result<(), AgentError>> {
+    Box::pin(async move {
+        let core = host.core(&row, host.agent(&row.agent)?, &layers(&row)?)?;
+        core.run.open().await?;
+        let mut ledger = Ledger::load(&core, row).await?;
+        ledger.settle_interrupted().await?;
+        answer_all(&mut ledger).await?;
+        for child in children_of(&core).await? {
+            match child.status {
+                ChatStatus::Completed | ChatStatus::Failed | ChatStatus::Aborted => {}
+                ChatStatus::Idle | ChatStatus::Running => abandon(host, child).await?,
+            }
+        }
+        ledger.stand(ChatStatus::Failed, ChatFirmness::Durable).await
+    })
+}
+
+/// Answers the calls that have no answer, as the journal knows them.
+async fn answer_all(ledger: &mut Ledger) -> Result<(), AgentError> {
+    let core = Arc::clone(&ledger.core);
+    let journal = core.host.parts.runtime.journal();
+    let scope = Scope::of_run(core.run.id().clone());
+    let mut answered = Vec::new();
+    let parts = ledger.entries.iter_mut().flat_map(|entry| &mut entry.parts);
+    for part in parts.filter(|part| part.state == Some(PartState::InputAvailable)) {
+        let id = part.tool_call_id.as_deref().unwrap_or_default();
+        let row = journal.by_driver_id(&scope, id).await?;
+        let envelope = match row {
+            Some(row) => recorded(&row),
+            None => unmade_envelope("haft ended before it was begun"),
+        };
+        answer(part, &envelope, core.now_ms());
+        answered.push(ChatRecord::Part(ChatPart::clone(part)));
+    }
+    if answered.is_empty() {
+        return Ok(());
+    }
+    ledger.record(answered, ChatFirmness::Ordered).await
+}
+
+/// Returns the answer of a call that was begun.
+fn recorded(row: &CallRow) -> Envelope {
+    let call = row.id().to_string();
+    let answered = row.envelope.as_deref().map(serde_json::from_str::<Envelope>);
+    if let Some(Ok(mut envelope)) = answered {
+        let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
+        metadata.call_id = Some(call);
+        return envelope;
+    }
+    let error_text = format!(
+        "in doubt: haft ended while {} ran as call {call}, so it may or may not have happened. It is not repeated.",
+        row.tool
+    );
+    let metadata =
+        Metadata { code: Some(ErrorCode::InDoubt), call_id: Some(call), ..Metadata::default() };
+    Envelope::Error { error_text, metadata }
+}

@@ -1,0 +1,376 @@
+//! One answer of a model, from its first piece to its last: told as it comes, kept as it comes, and complete in the journal
+//! before any call that it asks for is made. Making the calls is not here.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use haft_contract::cut;
+use haft_journal::{
+    ChatFirmness, ChatMessage, ChatPart, ChatRecord, ChatRole, MessageFinish, MessageKind,
+    PartKind, PartState,
+};
+use haft_model::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_MAX};
+use haft_model::{End, Event, ModelError, Request, Responding, Stop, ToolCall, Usage};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::unmade;
+use crate::error::AgentError;
+use crate::event::Happened;
+use crate::ledger::{Ledger, tokens_of};
+use crate::limits::{ANSWER_PARTS_MAX, TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX};
+use crate::transcript::{Entry, input_json, is_open};
+
+/// How an answer ended.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// It is whole, and is the last message of the chat.
+    Whole { finish: MessageFinish, usage: Usage },
+    /// The turn was told to stop.
+    Stopped,
+    /// It failed. What was said until then is kept, if anything was.
+    Failed { error: ModelError, said_something: bool },
+}
+
+impl Received {
+    /// Returns how an answer ended that is not whole.
+    pub(crate) fn broken_off(&self) -> Option<MessageFinish> {
+        match self {
+            Self::Whole { .. } => None,
+            Self::Stopped => Some(MessageFinish::Aborted),
+            Self::Failed { .. } => Some(MessageFinish::Error),
+        }
+    }
+}
+
+/// An answer on its way into the chat.
+pub(crate) struct Incoming<'l> {
+    ledger: &'l mut Ledger,
+    entry: Entry,
+    is_message_written: bool,
+    /// The parts that are not written as they are now.
+    unwritten: BTreeSet<usize>,
+    unwritten_bytes: usize,
+    unwritten_since: Option<Instant>,
+    /// The calls whose arguments are being written, by the provider's name.
+    drafts: HashMap<String, usize>,
+    bytes: usize,
+    calls: usize,
+}
+
+/// How an answer came to its end.
+enum Ended {
+    Whole(End),
+    Stopped,
+    Failed(ModelError),
+}
+
+impl<'l> Incoming<'l> {
+    /// Begins an answer, which has a name from now on.
+    pub(crate) fn new(ledger: &'l mut Ledger) -> Self {
+        let message = ledger.new_message(ChatRole::Assistant, MessageKind::Said);
+        Self {
+            ledger,
+            entry: Entry { message, parts: Vec::new() },
+            is_message_written: false,
+            unwritten: BTreeSet::new(),
+            unwritten_bytes: 0,
+            unwritten_since: None,
+            drafts: HashMap::new(),
+            bytes: 0,
+            calls: 0,
+        }
+    }
+
+    pub(crate) fn message(&self) -> &ChatMessage {
+        &self.entry.message
+    }
+
+    /// Asks the model and takes its answer.
+    pub(crate) async fn receive(
+        mut self,
+        request: Request,
+        stop: &CancellationToken,
+    ) -> Result<Received, AgentError> {
+        let model = std::sync::Arc::clone(&self.ledger.core.model);
+        let responding = tokio::select! {
+            biased;
+            () = stop.cancelled() => return self.end(Ended::Stopped).await,
+            responding = model.respond(request) => responding,
+        };
+        let ended = match responding {
+            Ok(responding) => self.take_all(responding, stop).await?,
+            Err(error) => Ended::Failed(error),
+        };
+        self.end(ended).await
+    }
+
+    async fn take_all(
+        &mut self,
+        mut responding: Responding,
+        stop: &CancellationToken,
+    ) -> Result<Ended, AgentError> {
+        loop {
+            let flush_at = self.unwritten_since.map(|since| since + UNWRITTEN_AGE_MAX);
+            let event = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(Ended::Stopped),
+                () = until(flush_at) => {
+                    self.write().await?;
+                    continue;
+                }
+                event = responding.next() => event,
+            };
+            match event {
+                Some(Ok(Event::End(end))) => return Ok(Ended::Whole(end)),
+                Some(Ok(event)) => {
+                    if let Err(error) = self.take(event) {
+                        return Ok(Ended::Failed(error));
+                    }
+                }
+                Some(Err(ModelError::Cancelled)) if stop.is_cancelled() => {
+                    return Ok(Ended::Stopped);
+                }
+                Some(Err(error)) => return Ok(Ended::Failed(error)),
+                None => return Ok(Ended::Failed(ModelError::CutOff)),
+            }
+            // Parts are written whole, so that a long one is written less often.
+            if self.unwritten_bytes >= UNWRITTEN_BYTES_MAX.max(self.bytes / UNWRITTEN_SHARE) {
+                self.write().await?;
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), ModelError> {
+        match event {
+            Event::Text(delta) => {
+                self.add_text(PartKind::Text, &delta)?;
+                self.ledger.core.tell(Happened::Text { delta });
+            }
+            Event::Reasoning(delta) => {
+                self.add_text(PartKind::Reasoning, &delta)?;
+                self.ledger.core.tell(Happened::Reasoning { delta });
+            }
+            Event::ToolInput { id, name, text } => self.add_draft(&id, &name, text)?,
+            Event::ToolCall(call) => self.add_call(call)?,
+            // Whoever takes events looks for the end first.
+            Event::End(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Measures what is kept. What comes is bounded by the answer itself, but arguments that are no JSON take more as they are
+    /// kept.
+    fn measure(&mut self, bytes: usize) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.unwritten_bytes = self.unwritten_bytes.saturating_add(bytes);
+        if self.bytes <= ANSWER_BYTES_MAX { Ok(()) } else { Err(ModelError::TooLong) }
+    }
+
+    fn add_text(&mut self, kind: PartKind, delta: &str) -> Result<(), ModelError> {
+        self.measure(delta.len())?;
+        if delta.is_empty() {
+            return Ok(());
+        }
+        let parts = &self.entry.parts;
+        let is_last = parts.last().is_some_and(|last| last.kind == kind);
+        let of_kind = parts.iter().rposition(|part| part.kind == kind);
+        let place = match of_kind {
+            Some(place) if is_last || parts.len() >= ANSWER_PARTS_MAX => place,
+            Some(_) | None => self.add_part(kind),
+        };
+        if let Some(part) = self.entry.parts.get_mut(place) {
+            part.text.get_or_insert_default().push_str(delta);
+        }
+        self.changed(place);
+        Ok(())
+    }
+
+    fn add_part(&mut self, kind: PartKind) -> usize {
+        let part = self.ledger.new_part(&self.entry.message.id, kind);
+        self.entry.parts.push(part);
+        self.entry.parts.len() - 1
+    }
+
+    /// Returns the place of a new call. Also those that never get whole are counted.
+    fn add_tool(&mut self, id: &str, tool: &str) -> Result<usize, ModelError> {
+        self.calls += 1;
+        if self.calls > TOOL_CALLS_MAX {
+            return Err(ModelError::TooLong);
+        }
+        let place = self.add_part(PartKind::Tool);
+        let name = self.ledger.call_name(id);
+        if let Some(part) = self.entry.parts.get_mut(place) {
+            part.tool_call_id = Some(name);
+            part.tool = Some(cut(tool, TOOL_NAME_CHARS_MAX));
+            part.state = Some(PartState::InputStreaming);
+        }
+        self.changed(place);
+        Ok(place)
+    }
+
+    fn add_draft(&mut self, id: &str, tool: &str, delta: String) -> Result<(), ModelError> {
+        // The arguments come once more, whole, and are measured then.
+        let place = match self.drafts.get(id) {
+            Some(place) => *place,
+            None => {
+                let place = self.add_tool(id, tool)?;
+                self.drafts.insert(id.to_owned(), place);
+                place
+            }
+        };
+        if let Some((id, tool)) = self.named(place) {
+            self.ledger.core.tell(Happened::ToolInput { id, tool, delta });
+        }
+        Ok(())
+    }
+
+    fn add_call(&mut self, call: ToolCall) -> Result<(), ModelError> {
+        let ToolCall { id, name, arguments, signatures } = call;
+        let input = input_json(&arguments);
+        self.measure(name.len() + input.len())?;
+        let place = match self.drafts.remove(&id) {
+            Some(place) => place,
+            None => self.add_tool(&id, &name)?,
+        };
+        if let Some(part) = self.entry.parts.get_mut(place) {
+            part.tool = Some(cut(&name, TOOL_NAME_CHARS_MAX));
+            part.state = Some(PartState::InputAvailable);
+            part.input_json = Some(input);
+            part.signatures_json =
+                (!signatures.is_empty()).then(|| serde_json::Value::from(signatures).to_string());
+        }
+        self.changed(place);
+        Ok(())
+    }
+
+    fn named(&self, place: usize) -> Option<(String, String)> {
+        let part = self.entry.parts.get(place)?;
+        Some((part.tool_call_id.clone()?, part.tool.clone()?))
+    }
+
+    fn changed(&mut self, place: usize) {
+        self.unwritten.insert(place);
+        self.unwritten_since.get_or_insert_with(Instant::now);
+    }
+
+    /// Records what has come since the last time.
+    async fn write(&mut self) -> Result<(), AgentError> {
+        let records = self.records();
+        self.ledger.record(records, ChatFirmness::Ordered).await
+    }
+
+    fn records(&mut self) -> Vec<ChatRecord> {
+        let now_ms = self.ledger.core.now_ms();
+        let mut records = Vec::new();
+        if !self.is_message_written {
+            self.is_message_written = true;
+            records.push(ChatRecord::Message(self.entry.message.clone()));
+        }
+        for place in std::mem::take(&mut self.unwritten) {
+            if let Some(part) = self.entry.parts.get_mut(place) {
+                part.updated_at_ms = now_ms;
+                records.push(ChatRecord::Part(part.clone()));
+            }
+        }
+        (self.unwritten_bytes, self.unwritten_since) = (0, None);
+        records
+    }
+
+    /// Records how the answer ended, with all of it and what it took, in one.
+    async fn end(mut self, ended: Ended) -> Result<Received, AgentError> {
+        let asks_for_calls = self.entry.parts.iter().any(is_whole_call);
+        let said_something = !self.entry.parts.is_empty();
+        let (finish, usage, error, why) = match &ended {
+            Ended::Whole(end) => {
+                let finish = finish(&end.stop, asks_for_calls);
+                (
+                    finish,
+                    end.usage,
+                    None,
+                    "the answer that asks for it was cut at its greatest length",
+                )
+            }
+            Ended::Stopped => {
+                (MessageFinish::Aborted, Usage::default(), None, "the turn was stopped")
+            }
+            Ended::Failed(error) => {
+                let finish = MessageFinish::Error;
+                let why = "the answer that asks for it broke off";
+                (finish, Usage::default(), Some(error.to_string()), why)
+            }
+        };
+        if said_something || self.is_message_written || matches!(ended, Ended::Whole(_)) {
+            self.complete(finish, usage, error, why).await?;
+        }
+        Ok(match ended {
+            Ended::Whole(_) => Received::Whole { finish, usage },
+            Ended::Stopped => Received::Stopped,
+            Ended::Failed(error) => Received::Failed { error, said_something },
+        })
+    }
+
+    async fn complete(
+        &mut self,
+        finish: MessageFinish,
+        usage: Usage,
+        error: Option<String>,
+        why_unmade: &str,
+    ) -> Result<(), AgentError> {
+        let now_ms = self.ledger.core.now_ms();
+        let mut told = Vec::new();
+        for (place, part) in self.entry.parts.iter_mut().enumerate() {
+            let is_made = finish == MessageFinish::ToolCalls && is_whole_call(part);
+            if is_open(part) && !is_made {
+                told.push(unmade(part, why_unmade, now_ms));
+                self.unwritten.insert(place);
+            }
+        }
+        let message = &mut self.entry.message;
+        message.finish = Some(finish);
+        message.error = error;
+        message.tokens = tokens_of(usage);
+        message.completed_at_ms = Some(now_ms);
+        self.is_message_written = false;
+        self.ledger.count(usage);
+        let mut records = vec![self.ledger.session_record()];
+        records.extend(self.records());
+        self.ledger.record(records, ChatFirmness::Ordered).await?;
+        let message = self.entry.message.clone();
+        let parts = std::mem::take(&mut self.entry.parts);
+        self.ledger.entries.push(Entry { message, parts });
+        told.into_iter().for_each(|happened| self.ledger.core.tell(happened));
+        Ok(())
+    }
+}
+
+/// How long a part of an answer may be on its way to the journal.
+const UNWRITTEN_AGE_MAX: Duration = Duration::from_millis(UNWRITTEN_MS_MAX);
+
+/// Of an answer that is long, as much as this part of it may be on its way to the journal.
+const UNWRITTEN_SHARE: usize = 16;
+
+/// Waits for a time, or for ever where there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn is_whole_call(part: &ChatPart) -> bool {
+    part.state == Some(PartState::InputAvailable)
+}
+
+/// Returns why an answer ended, as its row says it. Calls are asked for also where a provider calls that something else; of an
+/// answer that was cut none is made, because nobody knows which were still to come.
+fn finish(stop: &Stop, asks_for_calls: bool) -> MessageFinish {
+    match (stop, asks_for_calls) {
+        (Stop::Length, _) => MessageFinish::Length,
+        (Stop::Done | Stop::ToolCalls | Stop::StopText | Stop::Other(_), true) => {
+            MessageFinish::ToolCalls
+        }
+        (Stop::Done | Stop::ToolCalls | Stop::StopText, false) => MessageFinish::Stop,
+        (Stop::Other(_), false) => MessageFinish::Other,
+    }
+}

@@ -1,0 +1,217 @@
+//! A conversation that gets too long for the model: what was said before is summarised, and the summary stands for it from
+//! then on. The last turns stay as they are, and nothing is deleted.
+
+use std::sync::Arc;
+
+use haft_contract::{cut, end_of};
+use haft_journal::{ChatFirmness, ChatRole, MessageId, MessageKind, PartKind};
+use haft_model::{Answer, Message, ModelError, Request, ToolOffer, Usage};
+use tokio_util::sync::CancellationToken;
+
+use crate::chat::ChatCore;
+use crate::definition::SUMMARY;
+use crate::error::AgentError;
+use crate::event::Happened;
+use crate::ledger::{Ledger, tokens_of, usage_of};
+use crate::limits::{
+    CONTEXT_FULL_PERCENT, CONTEXT_KEPT_PERCENT, KEPT_TURNS, SUMMARISED_PERCENT,
+    SUMMARISED_RESULT_CHARS_MAX, SUMMARY_BYTES_MAX,
+};
+use crate::transcript::{CHARS_A_TOKEN, Entry, result_text, tokens_about};
+
+/// What stands before a summary in the conversation.
+const HEADING: &str =
+    "[haft: what was said before this is too long to be kept. This is a summary of it.]\n\n";
+
+/// Returns whether so much was said that the model can soon read no more.
+pub(crate) fn is_full(ledger: &Ledger, system: &str, tools: &[ToolOffer]) -> bool {
+    let context_tokens = ledger.core.host.parts.bounds.context_tokens;
+    let entries = ledger.in_force();
+    // What the model itself counted last holds all that came before it, the tools and the system prompt too, unless a summary
+    // came since.
+    let summary = entries.first().filter(|first| first.message.kind == MessageKind::Summary);
+    let is_since = |entry: &&Entry| summary.is_none_or(|it| entry.message.id > it.message.id);
+    let last = entries.iter().rposition(|entry| counted(entry) > 0 && is_since(entry));
+    let tokens = match last {
+        Some(place) => {
+            let behind = entries.get(place + 1..).unwrap_or_default();
+            // The results of its own calls came behind the answer, its text and arguments with it.
+            let own = entries.get(place).map_or(0, |entry| tokens_about(&[entry]));
+            let counted = entries.get(place).map_or(0, |entry| counted(entry));
+            counted.saturating_add(own).saturating_add(tokens_about(behind))
+        }
+        None => {
+            let tools: usize = tools
+                .iter()
+                .map(|tool| tool.parameters.to_string().len() + tool.description.len())
+                .sum();
+            let fixed = u64::try_from(system.len() + tools).unwrap_or(u64::MAX) / CHARS_A_TOKEN;
+            fixed.saturating_add(tokens_about(&entries))
+        }
+    };
+    entries.len() > 1 && tokens > percent(context_tokens, CONTEXT_FULL_PERCENT)
+}
+
+/// Returns the tokens that the model read for an answer.
+fn counted(entry: &Entry) -> u64 {
+    if entry.message.role != ChatRole::Assistant {
+        return 0;
+    }
+    let usage = usage_of(entry.message.tokens);
+    usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write)
+}
+
+fn percent(tokens: u64, percent: u64) -> u64 {
+    tokens.saturating_mul(percent) / 100
+}
+
+/// Has what was said before summarised. Returns what that took.
+pub(crate) async fn shorten(
+    ledger: &mut Ledger,
+    stop: &CancellationToken,
+) -> Result<Usage, AgentError> {
+    let core = Arc::clone(&ledger.core);
+    let context_tokens = core.host.parts.bounds.context_tokens;
+    let (summarised, covers_through) = {
+        let entries = ledger.in_force();
+        let kept = kept(&entries, percent(context_tokens, CONTEXT_KEPT_PERCENT));
+        let covered = entries.get(..entries.len().saturating_sub(kept)).unwrap_or_default();
+        let Some(last) = covered.last().map(|last| covered_through(last)) else {
+            return Ok(Usage::default());
+        };
+        (summarise(&core, covered, stop).await?, last)
+    };
+    let Some((model, answer)) = summarised else { return Ok(Usage::default()) };
+    let summary = answer.text.trim();
+    if summary.is_empty() {
+        return Err(AgentError::EmptySummary);
+    }
+    let end = summary.floor_char_boundary(SUMMARY_BYTES_MAX);
+    let text = format!("{HEADING}{}", summary.get(..end).unwrap_or_default());
+    let mut message = ledger.new_message(ChatRole::User, MessageKind::Summary);
+    message.covers_through = Some(covers_through.clone());
+    message.tokens = tokens_of(answer.usage);
+    message.agent = Some(SUMMARY.to_owned());
+    message.model = Some(model);
+    let id = message.id.clone();
+    let entry = ledger.text_entry(message, text);
+    ledger.count(answer.usage);
+    let session = ledger.session_record();
+    ledger.push(entry, vec![session], ChatFirmness::Ordered).await?;
+    core.tell(Happened::Compacted { message: id, covers_through });
+    Ok(answer.usage)
+}
+
+/// Returns the last message that a summary stands for which stands for this one as well.
+fn covered_through(entry: &Entry) -> MessageId {
+    let covered = entry.message.covers_through.as_ref();
+    covered
+        .filter(|_| entry.message.kind == MessageKind::Summary)
+        .unwrap_or(&entry.message.id)
+        .clone()
+}
+
+/// Has messages summarised, and says by which model; nothing when the turn was stopped meanwhile. How much a model reads it
+/// knows best itself: while it is too much, half of it is left out.
+async fn summarise(
+    core: &ChatCore,
+    covered: &[&Entry],
+    stop: &CancellationToken,
+) -> Result<Option<(String, Answer)>, AgentError> {
+    let agent = core.host.agent(SUMMARY)?;
+    let (name, model) = match &agent.model {
+        Some(name) => core.host.parts.models.model(Some(name))?,
+        None => (core.model_name.clone(), Arc::clone(&core.model)),
+    };
+    let context_tokens = core.host.parts.bounds.context_tokens;
+    let bytes = percent(context_tokens, SUMMARISED_PERCENT).saturating_mul(CHARS_A_TOKEN);
+    let mut bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+    loop {
+        let request = Request {
+            system: Some(agent.prompt.clone()),
+            messages: vec![Message::User(told(covered, bytes_max))],
+            cancellation: stop.child_token(),
+            ..Request::default()
+        };
+        let answered = async { model.respond(request).await?.collect().await };
+        let answer = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(None),
+            answer = answered => answer,
+        };
+        match answer {
+            Ok(answer) => return Ok(Some((name, answer))),
+            Err(ModelError::Cancelled) if stop.is_cancelled() => return Ok(None),
+            Err(ModelError::ContextTooLong { .. }) if bytes_max > SUMMARISED_BYTES_MIN => {
+                bytes_max /= 2;
+            }
+            Err(err) => return Err(AgentError::Summary(err)),
+        }
+    }
+}
+
+/// What a summary is made of at least, in bytes, before it is given up because the model cannot read it.
+const SUMMARISED_BYTES_MIN: usize = 4_096;
+
+/// Returns how many of the last messages are kept: those of the last turns, of fewer turns if they do not fit, and if one does
+/// not fit by itself, as much of its end as does. The first message that is no summary never is, or there would be nothing to
+/// gain.
+fn kept(entries: &[&Entry], tokens_max: u64) -> usize {
+    let mut tokens = 0_u64;
+    let is_summary = |entry: &&Entry| entry.message.kind == MessageKind::Summary;
+    let from = if entries.first().is_some_and(is_summary) { 2 } else { 1 };
+    let behind_first = entries.get(from..).unwrap_or_default();
+    let fit = behind_first.iter().rev().take_while(|entry| {
+        tokens = tokens.saturating_add(tokens_about(&[entry]));
+        tokens <= tokens_max
+    });
+    let fit = fit.count();
+    let prompts = entries.iter().enumerate().filter(|(_, entry)| entry.is_prompt());
+    let turns: Vec<usize> = prompts.map(|(place, _)| entries.len() - place).collect();
+    let last = turns.iter().rev().take(KEPT_TURNS);
+    last.copied().filter(|count| *count <= fit).max().unwrap_or(fit)
+}
+
+/// Returns what was said as a text for whoever summarises it. Of one that is too long the middle is left out: it begins with
+/// the task, and ends with how things stand.
+fn told(entries: &[&Entry], bytes_max: usize) -> String {
+    let mut text = String::from("Summarise this conversation.\n");
+    for entry in entries {
+        tell(&mut text, entry);
+    }
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let half = bytes_max / 2;
+    let beginning = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
+    format!("{beginning}\n\n[the middle is left out]\n\n{}", end_of(&text, half))
+}
+
+fn tell(text: &mut String, entry: &Entry) {
+    let speaker = match (entry.message.role, entry.message.kind) {
+        (ChatRole::Assistant, _) => "assistant",
+        (ChatRole::User, MessageKind::Said) => "user",
+        (ChatRole::User, MessageKind::Summary) => "summary of what was before",
+        (ChatRole::User, MessageKind::Notice) => "haft",
+    };
+    text.push_str(&format!("\n## {speaker}\n"));
+    for part in &entry.parts {
+        match part.kind {
+            PartKind::Text => {
+                text.push_str(part.text.as_deref().unwrap_or_default());
+                text.push('\n');
+            }
+            PartKind::Reasoning => {}
+            PartKind::Tool => {
+                let tool = part.tool.as_deref().unwrap_or_default();
+                let input = part.input_json.as_deref().unwrap_or_default();
+                let input = cut(input, SUMMARISED_RESULT_CHARS_MAX);
+                let result = cut(&result_text(part), SUMMARISED_RESULT_CHARS_MAX);
+                text.push_str(&format!("[call of {tool} {input}]\n[result]\n{result}\n"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

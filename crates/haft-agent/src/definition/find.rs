@@ -1,0 +1,173 @@
+//! Which agents there are: those of the workspace, then the user's, then the program's. A workspace that nobody trusted may
+//! add agents; taking the place of one, or naming a model, would widen what its user decided.
+
+use std::path::{Path, PathBuf};
+
+use super::directory::{self, AgentFile};
+use super::fields::Fault;
+use super::read;
+use super::{
+    AgentDefinition, AgentPlaces, AgentProblem, AgentSeverity, AgentSource, FoundAgents,
+    WorkspaceTrust,
+};
+use crate::limits::{AGENT_ENTRIES_MAX, AGENTS_MAX};
+
+/// Where the agents of a workspace lie in it.
+const DIRECTORY: &str = "agents";
+/// The agents of the program.
+const BUNDLED: [(&str, &str); 5] = [
+    ("build", include_str!("../../agents/build.md")),
+    ("explore", include_str!("../../agents/explore.md")),
+    ("general", include_str!("../../agents/general.md")),
+    ("plan", include_str!("../../agents/plan.md")),
+    ("summary", include_str!("../../agents/summary.md")),
+];
+
+/// Finds the agents of all places. Of two with one name the nearest counts: the workspace's before the user's, and those
+/// before the program's. Reads the file system.
+pub fn find_agents(places: &AgentPlaces) -> FoundAgents {
+    let mut workspace = Layer::default();
+    if let Some(root) = &places.root {
+        // What has no canonical form is not there.
+        if let Ok(root) = root.canonicalize() {
+            workspace.look(&root.join(DIRECTORY), AgentSource::Workspace, Some(&root));
+        }
+    }
+    let mut user = Layer::default();
+    if let Some(directory) = &places.user {
+        user.look(directory, AgentSource::User, None);
+    }
+    let bundled = bundled();
+    let mut problems = workspace.problems;
+    let files: Vec<AgentDefinition> = match places.trust {
+        WorkspaceTrust::Trusted => workspace.agents.into_iter().chain(user.agents).collect(),
+        WorkspaceTrust::Untrusted => {
+            let own = user.agents.iter().chain(&bundled.agents);
+            let own: Vec<&str> = own.map(|agent| agent.name.as_str()).collect();
+            let narrow = |agent| narrowed(agent, &own, &mut problems);
+            let narrow: Vec<_> = workspace.agents.into_iter().filter_map(narrow).collect();
+            // Where there are too many, those of a stranger are left out.
+            user.agents.into_iter().chain(narrow).collect()
+        }
+    };
+    problems.extend(user.problems.into_iter().chain(bundled.problems));
+    let mut found = FoundAgents::default();
+    for agent in files {
+        if found.agents.len() < AGENTS_MAX || found.get(&agent.name).is_some() {
+            found.add(agent);
+            continue;
+        }
+        let message = format!("more than {AGENTS_MAX} agents: this one is left out");
+        problems.push(problem(AgentSeverity::Warning, &agent, message));
+    }
+    bundled.agents.into_iter().for_each(|agent| found.add(agent));
+    found.problems = problems;
+    found
+}
+
+/// Looks a directory of agents over, or one file, whatever else there is.
+pub fn check_agents(place: &Path) -> FoundAgents {
+    let mut layer = Layer::default();
+    if place.is_dir() {
+        layer.look(place, AgentSource::User, None);
+    } else {
+        match directory::agent_file(place.to_path_buf()) {
+            Some(file) if place.exists() => layer.take(file, AgentSource::User, None),
+            Some(_) | None => layer.error(
+                place,
+                Fault::new(None, "expected a file NAME.md or a directory of such files"),
+            ),
+        }
+    }
+    FoundAgents { problems: layer.problems, ..FoundAgents::of(layer.agents) }
+}
+
+/// The agents of one place.
+#[derive(Default)]
+struct Layer {
+    agents: Vec<AgentDefinition>,
+    problems: Vec<AgentProblem>,
+}
+
+impl Layer {
+    fn look(&mut self, directory: &Path, source: AgentSource, workspace: Option<&Path>) {
+        let found = match directory::files(directory) {
+            Ok(found) => found,
+            Err(message) => return self.error(directory, Fault::new(None, message)),
+        };
+        if found.has_more {
+            self.problems.push(AgentProblem {
+                severity: AgentSeverity::Warning,
+                file: directory.to_path_buf(),
+                line: None,
+                message: format!(
+                    "more than {AGENT_ENTRIES_MAX} entries: the rest is not looked at"
+                ),
+            });
+        }
+        for file in found.files {
+            self.take(file, source, workspace);
+        }
+    }
+
+    fn take(&mut self, file: AgentFile, source: AgentSource, workspace: Option<&Path>) {
+        let AgentFile { path, name } = file;
+        let bytes = match directory::read(&path, workspace) {
+            Ok(bytes) => bytes,
+            Err(message) => return self.error(&path, Fault::new(None, message)),
+        };
+        match read::definition(&name, &bytes, source) {
+            Ok(agent) => self.agents.push(AgentDefinition { file: Some(path), ..agent }),
+            Err(faults) => faults.into_iter().for_each(|fault| self.error(&path, fault)),
+        }
+    }
+
+    fn error(&mut self, file: &Path, fault: Fault) {
+        self.problems.push(fault.in_file(file));
+    }
+}
+
+fn bundled() -> Layer {
+    let mut layer = Layer::default();
+    for (name, text) in BUNDLED {
+        match read::definition(name, text.as_bytes(), AgentSource::Bundled) {
+            Ok(agent) => layer.agents.push(agent),
+            Err(faults) => {
+                let file = PathBuf::from(format!("(bundled) {name}"));
+                faults.into_iter().for_each(|fault| layer.error(&file, fault));
+            }
+        }
+    }
+    layer
+}
+
+/// Returns what holds of an agent of a workspace that nobody trusted, if anything does.
+fn narrowed(
+    agent: AgentDefinition,
+    own: &[&str],
+    problems: &mut Vec<AgentProblem>,
+) -> Option<AgentDefinition> {
+    if own.contains(&agent.name.as_str()) {
+        let message = format!(
+            "there is another agent called {}, and this one may not take its place, because nobody trusted this \
+             workspace: it is left out. Rename it, or trust the workspace's haft.toml with `haft trust`",
+            agent.name
+        );
+        problems.push(problem(AgentSeverity::Warning, &agent, message));
+        return None;
+    }
+    // Whoever names the model decides who reads what tools answer, and who is paid.
+    if let Some(model) = &agent.model {
+        let message = format!(
+            "nobody trusted this workspace, so its agents do not choose a model: {model} is not used. Trust the \
+             workspace's haft.toml with `haft trust`, or keep the agent in your own configuration"
+        );
+        problems.push(problem(AgentSeverity::Warning, &agent, message));
+    }
+    Some(AgentDefinition { model: None, ..agent })
+}
+
+fn problem(severity: AgentSeverity, agent: &AgentDefinition, message: String) -> AgentProblem {
+    let bundled = || PathBuf::from(format!("(bundled) {}", agent.name));
+    AgentProblem { severity, file: agent.file.clone().unwrap_or_else(bundled), line: None, message }
+}

@@ -1,0 +1,111 @@
+//! Why a chat cannot go on, as data to act on and as a message that says what to do. How a turn ended is no error but a
+//! [`TurnEnd`](crate::TurnEnd).
+
+use haft::{RunError, RuntimeError};
+use haft_contract::ScopeError;
+use haft_journal::{ChatId, JournalError, MessageId};
+use haft_model::ModelError;
+
+/// Says why a chat cannot be begun, opened or gone on with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// There is no such agent, or it cannot be talked to.
+    #[error("no agent {name:?} can be talked to: expected one of {}", .available.join(", "))]
+    UnknownAgent {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        available: Vec<String>,
+    },
+    /// There is no such chat.
+    #[error("there is no session {0}: see `haft sessions list` for those there are")]
+    UnknownChat(ChatId),
+    /// There is no such message in the chat.
+    #[error(
+        "session {chat} has no message {message}: see `haft sessions show {chat}` for its messages"
+    )]
+    UnknownMessage {
+        /// The chat.
+        chat: ChatId,
+        /// What was asked for.
+        message: MessageId,
+    },
+    /// Somebody in this process has the chat.
+    #[error(
+        "session {0} is open here already: go on with it where it is open, or close it there first"
+    )]
+    AlreadyOpen(ChatId),
+    /// The chat is of another workspace.
+    #[error("session {chat} belongs to {root}: go on with it there")]
+    OtherRoot {
+        /// The chat.
+        chat: ChatId,
+        /// Its workspace.
+        root: String,
+    },
+    /// The chat is a subagent's, and no other agent goes on with it.
+    #[error(
+        "session {0} is a subagent's, so no other agent can go on with it: begin a session with that agent"
+    )]
+    OfSubagent(ChatId),
+    /// What was recorded of the chat cannot be read.
+    #[error("session {chat} cannot be gone on with: {what}")]
+    Damaged {
+        /// The chat.
+        chat: ChatId,
+        /// What is wrong.
+        what: String,
+    },
+    /// The prompt says nothing.
+    #[error("the prompt is empty: say what is to be done")]
+    EmptyPrompt,
+    /// The prompt is too long.
+    #[error(
+        "the prompt is {found} bytes long: expected at most {bytes_max}; put long texts into files"
+    )]
+    PromptTooLong {
+        /// Its length.
+        found: usize,
+        /// The greatest length.
+        bytes_max: usize,
+    },
+    /// The model did not answer, or not wholly. What it said until then is kept.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The conversation got too long, and no summary of it could be had.
+    #[error("the conversation is too long for the model, and summarising it failed: {0}")]
+    Summary(ModelError),
+    /// The summary of a conversation that got too long is empty.
+    #[error(
+        "the conversation is too long for the model, and the summary that it gave is empty: try again, or take another model"
+    )]
+    EmptySummary,
+    /// haft cannot say what became of a call, or somebody else has the chat.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// What the agent is narrowed to is not usable.
+    #[error(
+        "agent {agent} cannot be narrowed to what it declares: {source}; see `haft agents check`"
+    )]
+    Narrowing {
+        /// The agent.
+        agent: String,
+        /// What is wrong.
+        source: Box<RuntimeError>,
+    },
+    /// A name is not valid.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// The host is closing.
+    #[error("haft is closing, so nothing more is begun")]
+    Closed,
+    /// haft itself panicked, which is a bug.
+    #[error(
+        "haft panicked in this turn, which is a bug; what was said until then is kept, and the session can be opened again"
+    )]
+    Panicked,
+}

@@ -1,0 +1,184 @@
+//! Bounds, each at the last that is let through and the first that is not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_agent::limits::{
+    ANSWER_PARTS_MAX, BACKGROUND_MAX, CALL_NAME_CHARS_MAX, CALLS_AT_ONCE_MAX, NESTED_CALLS_MAX,
+    PROMPT_BYTES_MAX, TITLE_CHARS_MAX, TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX,
+};
+use haft_agent::{AgentBounds, AgentError, Prompt, TurnEnd};
+use haft_journal::MemoryJournal;
+use haft_model::limits::TOOL_CALLS_MAX;
+use haft_model::{Event, ModelError, Stop};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::dying::MortalJournal;
+use crate::models::{Actor, Reply, call, calls, ends, results, says};
+use crate::stage::{Cast, Place, begin, done, go_on, say};
+use crate::subagents::HELPER;
+
+#[tokio::test]
+async fn a_prompt_has_a_length() {
+    let place = Place::new();
+    let host = place.host(Actor::in_order(vec![says("Long.")]));
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, &"x".repeat(PROMPT_BYTES_MAX)).await, done("Long."));
+    let title = chat.row().await.unwrap().title.unwrap();
+    assert_eq!(title.chars().count(), TITLE_CHARS_MAX + 1);
+    let prompt = Prompt::Say("x".repeat(PROMPT_BYTES_MAX + 1));
+    let end = chat.turn(prompt, CancellationToken::new()).await;
+    assert!(matches!(end, Err(AgentError::PromptTooLong { .. })), "{end:?}");
+}
+
+#[tokio::test]
+async fn a_turn_has_so_many_steps() {
+    let mut place = Place::new();
+    place.bounds = AgentBounds { steps: 2, ..AgentBounds::default() };
+    let look = |name| calls(&[(name, "look", json!({"text": name}))]);
+    let model = Actor::in_order(vec![look("1"), look("2"), look("3"), says("Done.")]);
+    let host = place.host(model);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, TurnEnd::StepsSpent);
+    assert_eq!(place.world.done(), ["look 1", "look 2"]);
+    assert_eq!(go_on(&mut chat).await, done("Done."));
+}
+
+#[tokio::test]
+async fn an_answer_asks_for_so_many_calls() {
+    let place = Place::new();
+    let many = |count: usize| {
+        let calls = (0..count).map(|n| call(&format!("c{n}"), "look_long", json!({"text": "x"})));
+        ends(calls.collect(), Stop::ToolCalls)
+    };
+    let model = Actor::in_order(vec![many(TOOL_CALLS_MAX), says("Done."), many(1_000)]);
+    let host = place.host(Arc::clone(&model) as _);
+    let mut chat = begin(&host, "build").await;
+    let opening = async {
+        place.world.until_waiting(u32::try_from(CALLS_AT_ONCE_MAX).unwrap()).await;
+        place.world.open();
+    };
+    let (end, ()) = tokio::join!(say(&mut chat, "go"), opening);
+    assert_eq!(end, done("Done."));
+    assert_eq!(place.world.at_once(), CALLS_AT_ONCE_MAX);
+    assert_eq!(results(&model.request(1)).len(), TOOL_CALLS_MAX);
+    let end = chat.turn(Prompt::Say("more".to_owned()), CancellationToken::new()).await;
+    assert!(matches!(end, Err(AgentError::Model(ModelError::TooLong))), "{end:?}");
+    assert_eq!(place.world.done().len(), TOOL_CALLS_MAX, "none of the thousand was made");
+    for (_, parts) in chat.history().await.unwrap() {
+        assert!(parts.iter().all(|part| part.state.is_none_or(|state| state.is_over())));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_kept_in_so_many_parts() {
+    let place = Place::new();
+    let piece = |n: usize| match n % 2 {
+        0 => Event::Text("t".to_owned()),
+        _ => Event::Reasoning("r".to_owned()),
+    };
+    let pieces = ANSWER_PARTS_MAX + 10;
+    let model = Actor::in_order(vec![ends((0..pieces).map(piece).collect(), Stop::Done)]);
+    let host = place.host(model);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done(&"t".repeat(pieces / 2)));
+    let history = chat.history().await.unwrap();
+    assert_eq!(history[1].1.len(), ANSWER_PARTS_MAX);
+}
+
+#[tokio::test]
+async fn so_many_subagents_are_in_the_background() {
+    let place = Place::new().agent("helper", HELPER);
+    let input = json!({"subagent_type": "helper", "prompt": "help me", "background": true});
+    let names: Vec<String> = (0..=BACKGROUND_MAX).map(|n| format!("t{n}")).collect();
+    let tasks = names.iter().map(|name| call(name, "task", input.clone()));
+    let parent = Actor::in_order(vec![ends(tasks.collect(), Stop::ToolCalls), says("They run.")]);
+    let child = Actor::new(|_| Reply::Hold(Vec::new()));
+    let host = place.cast(vec![("openai/m1", Arc::clone(&parent) as _), ("openai/m2", child)]);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done("They run."));
+    let results = results(&parent.request(1));
+    let refused: Vec<&String> =
+        results.iter().filter(|text| text.contains("are in the background already")).collect();
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].starts_with(&names[BACKGROUND_MAX]));
+    host.close().await;
+}
+
+#[tokio::test]
+async fn an_opaque_subagent_lists_so_many_calls() {
+    let count = usize::try_from(NESTED_CALLS_MAX).unwrap() + 1;
+    let opaque = HELPER.replace("inspectable: true", "inspectable: false");
+    let place = Place::new().agent("helper", &opaque);
+    let looks = (0..count).map(|n| call(&format!("h{n}"), "look", json!({"text": "x"})));
+    let child = Actor::in_order(vec![ends(looks.collect(), Stop::ToolCalls), says("Looked.")]);
+    let parent = Actor::in_order(vec![crate::subagents::task("helper"), says("Thanks.")]);
+    let host = place.cast(vec![("openai/m1", parent), ("openai/m2", child)]);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done("Thanks."));
+    let results = place.told(&["tool_result"]);
+    let task = results.iter().find(|event| event["tool"] == "task").unwrap();
+    assert_eq!(task["envelope"]["data"]["calls"].as_array().unwrap().len(), count - 1);
+}
+
+#[tokio::test]
+async fn names_have_lengths() {
+    let place = Place::new();
+    let call_of = |id: usize, tool: usize| call(&"i".repeat(id), &"t".repeat(tool), json!({}));
+    let model = Actor::in_order(vec![
+        ends(
+            vec![
+                call_of(CALL_NAME_CHARS_MAX, TOOL_NAME_CHARS_MAX),
+                call_of(CALL_NAME_CHARS_MAX + 1, TOOL_NAME_CHARS_MAX + 1),
+            ],
+            Stop::ToolCalls,
+        ),
+        says("I see."),
+    ]);
+    let host = place.host(model);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done("I see."));
+    let history = chat.history().await.unwrap();
+    let names: Vec<(usize, String)> = history[1]
+        .1
+        .iter()
+        .map(|part| {
+            let id = part.tool_call_id.clone().unwrap();
+            (part.tool.as_deref().unwrap().chars().count(), id.trim_start_matches('i').to_owned())
+        })
+        .collect();
+    // The second one is the same when it is cut, and so it has a number.
+    let expected =
+        [(TOOL_NAME_CHARS_MAX, String::new()), (TOOL_NAME_CHARS_MAX + 1, "-2".to_owned())];
+    assert_eq!(names, expected);
+}
+
+/// Returns how many records were made of an answer of so many bytes, which is not over.
+async fn records_of(bytes: usize) -> (u64, Arc<MortalJournal>, impl Sized) {
+    let inner = Arc::new(MemoryJournal::new());
+    let place = Place::with_journal(Arc::clone(&inner) as _);
+    let journal = MortalJournal::new(&inner, u64::MAX);
+    let model = Actor::new(move |_| Reply::Hold(vec![Event::Text("x".repeat(bytes))]));
+    let cast = Cast(vec![("openai/m1", Arc::clone(&model) as _)]);
+    let host = place.process("one", Arc::clone(&journal) as _, cast);
+    let mut chat = begin(&host, "build").await;
+    let turn = tokio::spawn(async move {
+        chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()).await
+    });
+    model.until_holding(1).await;
+    (u64::MAX - journal.left(), journal, (host, place, turn))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_on_its_way_to_the_journal_for_so_long() {
+    let (few, journal, rest) = records_of(UNWRITTEN_BYTES_MAX - 1).await;
+    let made = || u64::MAX - journal.left();
+    tokio::time::sleep(Duration::from_millis(UNWRITTEN_MS_MAX - 1)).await;
+    assert_eq!(made(), few);
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    assert_eq!(made(), few + 1);
+    drop(rest);
+    let (many, _, _) = records_of(UNWRITTEN_BYTES_MAX).await;
+    assert_eq!(many, few + 1);
+}

@@ -1,0 +1,20 @@
+//! Chats from end to end: real tools in directories of their own, a journal, and models that follow a script.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
+
+mod abort;
+mod attacks;
+mod background;
+mod bounds;
+mod compaction;
+mod dying;
+mod events;
+mod forks;
+mod kill;
+mod models;
+mod postgres;
+#[path = "../../../haft-journal/tests/it/postgres_server.rs"]
+#[expect(dead_code, reason = "the tests of the journal itself use more of it")]
+mod postgres_server;
+mod stage;
+mod subagents;
+mod turns;
