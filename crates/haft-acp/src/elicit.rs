@@ -1,0 +1,249 @@
+//! The questions of a tool as a form for the person at the editor, and what the form said when it came back. It says that it
+//! allows nothing, so that no question can pass for one about a call.
+
+use std::collections::BTreeMap;
+
+use agent_client_protocol::v1::schema::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationContentValue, ElicitationFormMode, ElicitationPropertySchema, ElicitationSchema,
+    ElicitationSessionScope, EnumOption, MultiSelectPropertySchema, StringPropertySchema,
+};
+use haft::{Inquiry, Reply};
+use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
+use haft_contract::{UserQuestion, clean};
+
+/// What stands above the questions, so that they cannot be taken for one of haft's own.
+const HEADING: &str = "The agent asks. Your answers are for it to read; they allow nothing.";
+
+/// Returns the form that puts the questions of a call in a session.
+pub(crate) fn form(inquiry: &Inquiry, session: &str, call: &str) -> CreateElicitationRequest {
+    let mut schema = ElicitationSchema::new();
+    for (place, question) in inquiry.questions.iter().enumerate() {
+        let is_open = question.options.is_empty();
+        schema = schema.property(name(place), field(place, question), is_open);
+        if !is_open {
+            let other = own_words()
+                .title("Other".to_owned())
+                .description("An answer in your own words".to_owned());
+            schema = schema.property(name_of_other(place), other, false);
+        }
+    }
+    let scope = ElicitationSessionScope::new(session.to_owned()).tool_call_id(call);
+    let message = inquiry.questions.iter().enumerate().map(|(place, question)| {
+        format!("\n\n{}. {}", place + 1, clean(&question.question).replace('\n', "\n   "))
+    });
+    let message: String = std::iter::once(HEADING.to_owned()).chain(message).collect();
+    CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), message)
+}
+
+/// Returns what an editor's answer to the questions means.
+pub(crate) fn replied(response: &CreateElicitationResponse, inquiry: &Inquiry) -> Reply {
+    match &response.action {
+        ElicitationAction::Accept(accepted) => {
+            let content = accepted.content.clone().unwrap_or_default();
+            let questions = inquiry.questions.iter().enumerate();
+            let answers = questions.map(|(place, question)| answers(place, question, &content));
+            let answers: Vec<Vec<String>> = answers.collect();
+            if answers.iter().all(Vec::is_empty) {
+                return dismissed("sent the form back without an answer");
+            }
+            Reply::Answers(answers)
+        }
+        ElicitationAction::Decline => Reply::Dismissed(None),
+        ElicitationAction::Cancel => dismissed("closed the question without an answer"),
+        _ => dismissed("answered the question in a way that is not known here"),
+    }
+}
+
+/// Returns a reply without answers that is not a person's. `what` says what the editor did.
+pub(crate) fn dismissed(what: &str) -> Reply {
+    Reply::Dismissed(Some(format!("the editor {}", clean(what))))
+}
+
+/// The fields of a form are shown in the order of their names.
+fn name(place: usize) -> String {
+    format!("q{:02}", place + 1)
+}
+
+fn name_of_other(place: usize) -> String {
+    format!("{}_other", name(place))
+}
+
+fn own_words() -> StringPropertySchema {
+    StringPropertySchema::new()
+        .max_length(u32::try_from(QUESTION_ANSWER_CHARS_MAX).unwrap_or(u32::MAX))
+}
+
+fn field(place: usize, question: &UserQuestion) -> ElicitationPropertySchema {
+    let title = question.header.as_deref().map_or_else(|| format!("Question {}", place + 1), clean);
+    let text = clean(&question.question);
+    if question.options.is_empty() {
+        return own_words().title(title).description(text).into();
+    }
+    let choices = question.options.iter().map(|option| {
+        let about = option.description.as_deref().map(clean);
+        EnumOption::new(option.label.clone(), clean(&option.label)).description(about)
+    });
+    let choices: Vec<EnumOption> = choices.collect();
+    if question.multi_select {
+        MultiSelectPropertySchema::titled(choices).title(title).description(text).into()
+    } else {
+        StringPropertySchema::new().one_of(choices).title(title).description(text).into()
+    }
+}
+
+/// Returns the labels that were chosen, in the order of the options, and then the person's own words. What was not
+/// offered was not chosen.
+fn answers(
+    place: usize,
+    question: &UserQuestion,
+    content: &BTreeMap<String, ElicitationContentValue>,
+) -> Vec<String> {
+    let text = |name: String| match content.get(&name) {
+        Some(ElicitationContentValue::String(text)) => {
+            Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+        }
+        _ => None,
+    };
+    if question.options.is_empty() {
+        return text(name(place)).into_iter().collect();
+    }
+    let is_chosen = |label: &String| match content.get(&name(place)) {
+        Some(ElicitationContentValue::String(chosen)) => chosen == label,
+        Some(ElicitationContentValue::StringArray(chosen)) => {
+            question.multi_select && chosen.contains(label)
+        }
+        _ => false,
+    };
+    let labels = question.options.iter().map(|option| &option.label);
+    labels.filter(|label| is_chosen(label)).cloned().chain(text(name_of_other(place))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use haft_contract::ToolId;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn inquiry() -> Inquiry {
+        let questions = json!([
+            {"question": "Which database?", "header": "Database", "options": [
+                {"label": "SQLite", "description": "one file"}, {"label": "PostgreSQL"}]},
+            {"question": "Which platforms?", "multi_select": true, "options": [
+                {"label": "Linux"}, {"label": "macOS"}]},
+            {"question": "What is it called?"},
+        ]);
+        Inquiry {
+            call_id: "ses_1/main/0/1/1".to_owned(),
+            driver_call_id: Some("c1".to_owned()),
+            tool: ToolId::parse("question").unwrap(),
+            questions: serde_json::from_value(questions).unwrap(),
+            session: "session".to_owned(),
+        }
+    }
+
+    #[test]
+    fn questions_are_a_form() {
+        let form = serde_json::to_value(form(&inquiry(), "ses_1", "c1")).unwrap();
+        expect![[r#"
+            {
+              "mode": "form",
+              "sessionId": "ses_1",
+              "toolCallId": "c1",
+              "requestedSchema": {
+                "type": "object",
+                "properties": {
+                  "q01": {
+                    "type": "string",
+                    "title": "Database",
+                    "description": "Which database?",
+                    "oneOf": [
+                      {
+                        "const": "SQLite",
+                        "title": "SQLite",
+                        "description": "one file"
+                      },
+                      {
+                        "const": "PostgreSQL",
+                        "title": "PostgreSQL"
+                      }
+                    ]
+                  },
+                  "q01_other": {
+                    "type": "string",
+                    "title": "Other",
+                    "description": "An answer in your own words",
+                    "maxLength": 10000
+                  },
+                  "q02": {
+                    "type": "array",
+                    "title": "Question 2",
+                    "description": "Which platforms?",
+                    "items": {
+                      "anyOf": [
+                        {
+                          "const": "Linux",
+                          "title": "Linux"
+                        },
+                        {
+                          "const": "macOS",
+                          "title": "macOS"
+                        }
+                      ]
+                    }
+                  },
+                  "q02_other": {
+                    "type": "string",
+                    "title": "Other",
+                    "description": "An answer in your own words",
+                    "maxLength": 10000
+                  },
+                  "q03": {
+                    "type": "string",
+                    "title": "Question 3",
+                    "description": "What is it called?",
+                    "maxLength": 10000
+                  }
+                },
+                "required": [
+                  "q03"
+                ]
+              },
+              "message": "The agent asks. Your answers are for it to read; they allow nothing.\n\n1. Which database?\n\n2. Which platforms?\n\n3. What is it called?"
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&form).unwrap());
+    }
+
+    #[test]
+    fn what_was_not_offered_was_not_chosen() {
+        let check = |response: Value, expect: Reply| {
+            let read = serde_json::from_value(response.clone()).unwrap();
+            assert_eq!(replied(&read, &inquiry()), expect, "{response}");
+        };
+        let answers = |answers: [&[&str]; 3]| {
+            Reply::Answers(
+                answers.iter().map(|it| it.iter().map(|it| (*it).to_owned()).collect()).collect(),
+            )
+        };
+        check(
+            json!({"action": "accept", "content": {"q01": "SQLite", "q02": ["macOS", "Linux", "x"], "q03": " a "}}),
+            answers([&["SQLite"], &["Linux", "macOS"], &["a"]]),
+        );
+        check(
+            json!({"action": "accept", "content": {"q01": "Oracle", "q01_other": "none", "q02": "Linux"}}),
+            answers([&["none"], &["Linux"], &[]]),
+        );
+        check(
+            json!({"action": "accept", "content": {"q03": " "}}),
+            dismissed("sent the form back without an answer"),
+        );
+        check(json!({"action": "decline"}), Reply::Dismissed(None));
+        check(json!({"action": "cancel"}), dismissed("closed the question without an answer"));
+        check(
+            json!({"action": "_later"}),
+            dismissed("answered the question in a way that is not known here"),
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The agents that can be talked to, as an editor offers them: as modes of a session, and as the configuration option that
+//! newer editors draw in their place. Both are always the same.
+
+use agent_client_protocol::v1::schema::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
+    SessionModeState,
+};
+use haft_agent::{AgentDefinition, FoundAgents};
+
+/// The configuration option.
+pub(crate) const AGENT_OPTION: &str = "agent";
+
+/// Returns the agents as modes.
+pub(crate) fn modes(agents: &FoundAgents, current: &str) -> SessionModeState {
+    let mode = |agent: &AgentDefinition| {
+        SessionMode::new(agent.name.clone(), agent.name.clone())
+            .description(agent.description.clone())
+    };
+    SessionModeState::new(current.to_owned(), offered(agents).map(mode).collect())
+}
+
+/// Returns the agents as a configuration option.
+pub(crate) fn options(agents: &FoundAgents, current: &str) -> Vec<SessionConfigOption> {
+    let choice = |agent: &AgentDefinition| {
+        SessionConfigSelectOption::new(agent.name.clone(), agent.name.clone())
+            .description(agent.description.clone())
+    };
+    let choices: Vec<_> = offered(agents).map(choice).collect();
+    let option = SessionConfigOption::select(AGENT_OPTION, "Agent", current.to_owned(), choices)
+        .description("Who works in this session".to_owned())
+        .category(SessionConfigOptionCategory::Mode);
+    vec![option]
+}
+
+/// Returns whether an agent can be talked to.
+pub(crate) fn is_offered(agents: &FoundAgents, name: &str) -> bool {
+    offered(agents).any(|agent| agent.name == name)
+}
+
+fn offered(agents: &FoundAgents) -> impl Iterator<Item = &AgentDefinition> {
+    agents.iter().filter(|agent| agent.mode.is_primary())
+}

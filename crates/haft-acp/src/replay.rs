@@ -1,0 +1,69 @@
+//! What was said in a session, as the updates that showed it: for an editor that opens it again. Calls are shown with what
+//! they came to; what was set aside and what only the model reads is left out.
+
+use agent_client_protocol::v1::schema::SessionUpdate;
+use haft::Registry;
+use haft_agent::{ToolResultStatus, call_title};
+use haft_contract::{Envelope, Kind};
+use haft_journal::{ChatMessage, ChatPart, ChatRole, MessageKind, PartKind, PartState};
+use serde_json::Value;
+
+use crate::updates::{CallToShow, Updates, chunk};
+
+/// Returns the updates for one message.
+pub(crate) fn message(
+    updates: &mut Updates,
+    registry: &Registry,
+    message: &ChatMessage,
+    parts: &[ChatPart],
+) -> Vec<SessionUpdate> {
+    match message.kind {
+        MessageKind::Said => {}
+        MessageKind::Summary | MessageKind::Notice => return Vec::new(),
+    }
+    let mut shown = Vec::new();
+    for part in parts {
+        let text = || chunk(part.text.clone().unwrap_or_default(), Some(message.id.to_string()));
+        match (part.kind, message.role) {
+            (PartKind::Text, ChatRole::User) => shown.push(SessionUpdate::UserMessageChunk(text())),
+            (PartKind::Text, ChatRole::Assistant) => {
+                shown.push(SessionUpdate::AgentMessageChunk(text()));
+            }
+            (PartKind::Reasoning, _) => shown.push(SessionUpdate::AgentThoughtChunk(text())),
+            (PartKind::Tool, _) => shown.extend(call(updates, registry, part)),
+        }
+    }
+    shown
+}
+
+fn call(updates: &mut Updates, registry: &Registry, part: &ChatPart) -> Vec<SessionUpdate> {
+    let (Some(id), Some(tool)) = (&part.tool_call_id, &part.tool) else { return Vec::new() };
+    let input = part.input_json.as_deref().unwrap_or_default();
+    let input: Value = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
+    let locations: Vec<String> =
+        input.get("path").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+    let mut shown = updates.call(
+        CallToShow {
+            id: id.clone(),
+            tool,
+            kind: registry.contract(tool).map_or(Kind::Other, |contract| contract.kind),
+            title: call_title(tool, &input),
+            input: &input,
+            locations: &locations,
+        },
+        // What the file said then nobody knows any more.
+        |_| None,
+    );
+    let status = match part.state {
+        Some(PartState::OutputAvailable) => ToolResultStatus::OutputAvailable,
+        Some(PartState::OutputError) => ToolResultStatus::OutputError,
+        // It is made, or not made any more, with the next prompt.
+        Some(PartState::InputAvailable | PartState::InputStreaming) | None => return shown,
+    };
+    let envelope = part.output_json.as_deref().and_then(|json| serde_json::from_str(json).ok());
+    if let Some(envelope) = envelope {
+        let envelope: Envelope = envelope;
+        shown.extend(updates.ended(id, tool, status, &envelope));
+    }
+    shown
+}

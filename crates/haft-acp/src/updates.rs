@@ -1,0 +1,273 @@
+//! What happens in a session, as updates for its editor. Subagents have no sessions of their own there: their calls are
+//! shown among those of the session that has the work done, under its name. Knows what was shown, and sends nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, MessageId, Notice, NoticeSeverity, Plan, PlanEntry,
+    PlanEntryPriority, PlanEntryStatus, SessionUpdate, TextContent, ToolCall, ToolCallContent,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
+};
+use haft_agent::{Happened, ToolResultStatus};
+use haft_contract::{Envelope, Kind, Todo, TodoPriority, TodoStatus};
+use serde_json::Value;
+
+use crate::changes::{absolute, changes};
+use crate::shown::{result, text_content, tool_kind};
+
+/// A subagent, as its calls name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Child {
+    /// Its chat.
+    pub(crate) id: String,
+    /// Its name.
+    pub(crate) agent: String,
+}
+
+/// What an editor was shown of one session, and how it takes more.
+pub(crate) struct Updates {
+    root: PathBuf,
+    context_tokens: u64,
+    takes_notices: bool,
+    /// The message that the model writes.
+    message: Option<String>,
+    /// Calls whose arguments are still coming.
+    coming: BTreeSet<String>,
+    /// Calls that are under way.
+    under_way: HashMap<String, Shown>,
+}
+
+/// A call that is under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) title: String,
+    pub(crate) kind: ToolKind,
+    /// What it changes.
+    pub(crate) changes: Vec<ToolCallContent>,
+    todos: Option<Plan>,
+}
+
+/// A call as it is about to be shown.
+pub(crate) struct CallToShow<'a> {
+    pub(crate) id: String,
+    pub(crate) tool: &'a str,
+    pub(crate) kind: Kind,
+    pub(crate) title: String,
+    pub(crate) input: &'a Value,
+    pub(crate) locations: &'a [String],
+}
+
+impl Updates {
+    pub(crate) fn new(root: PathBuf, context_tokens: u64, takes_notices: bool) -> Self {
+        Self {
+            root,
+            context_tokens,
+            takes_notices,
+            message: None,
+            coming: BTreeSet::new(),
+            under_way: HashMap::new(),
+        }
+    }
+
+    /// Returns what a call that is under way was shown with.
+    pub(crate) fn shown(&self, call: &str) -> Shown {
+        self.under_way.get(call).cloned().unwrap_or_default()
+    }
+
+    /// Returns the updates for something that happened in the session itself. `before` says what a file holds.
+    pub(crate) fn of_session(
+        &mut self,
+        happened: Happened,
+        before: impl Fn(&str) -> Option<String>,
+    ) -> Vec<SessionUpdate> {
+        match happened {
+            Happened::StepStarted { message, .. } => {
+                self.message = Some(message.to_string());
+                self.give_up_coming()
+            }
+            Happened::Text { delta } => vec![SessionUpdate::AgentMessageChunk(self.chunk(delta))],
+            Happened::Reasoning { delta } => {
+                vec![SessionUpdate::AgentThoughtChunk(self.chunk(delta))]
+            }
+            Happened::ToolInput { id, tool, .. } => self.input_comes(id, &tool),
+            Happened::StepEnded { usage, .. } => {
+                let read =
+                    usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+                let written = usage.output.saturating_add(usage.reasoning);
+                let used = read.saturating_add(written);
+                vec![SessionUpdate::UsageUpdate(UsageUpdate::new(used, self.context_tokens))]
+            }
+            Happened::Compacted { .. } => {
+                vec![
+                    self.notice(
+                        "What was said before is summarised from now on, for the model alone.",
+                    ),
+                ]
+            }
+            Happened::Notice { text } => vec![self.notice(&text)],
+            Happened::TurnEnded { .. } => self.give_up_coming(),
+            happened => self.of_call(happened, None, before),
+        }
+    }
+
+    /// Returns the updates for something that happened in the chat of a subagent.
+    pub(crate) fn of_child(
+        &mut self,
+        happened: Happened,
+        child: &Child,
+        before: impl Fn(&str) -> Option<String>,
+    ) -> Vec<SessionUpdate> {
+        self.of_call(happened, Some(child), before)
+    }
+
+    fn of_call(
+        &mut self,
+        happened: Happened,
+        child: Option<&Child>,
+        before: impl Fn(&str) -> Option<String>,
+    ) -> Vec<SessionUpdate> {
+        match happened {
+            Happened::ToolCall { id, tool, kind, input, title, locations } => {
+                let title =
+                    child.map_or(title.clone(), |child| format!("{}: {title}", child.agent));
+                let (tool, input, locations) = (&*tool, &input, &*locations);
+                let id = name_of(child, &id);
+                self.call(CallToShow { id, tool, kind, title, input, locations }, before)
+            }
+            Happened::Asked { id } => status(&name_of(child, &id), ToolCallStatus::Pending),
+            Happened::Answered { id, answer } => match answer {
+                // How the call ends is told right after.
+                "reject" | "reject_session" | "nobody" | "dismissed" => Vec::new(),
+                _ => status(&name_of(child, &id), ToolCallStatus::InProgress),
+            },
+            Happened::ToolResult { id, tool, status, envelope, .. } => {
+                self.ended(&name_of(child, &id), &tool, status, &envelope)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn chunk(&self, text: String) -> ContentChunk {
+        chunk(text, self.message.clone())
+    }
+
+    fn input_comes(&mut self, id: String, tool: &str) -> Vec<SessionUpdate> {
+        if !self.coming.insert(id.clone()) {
+            return Vec::new();
+        }
+        vec![SessionUpdate::ToolCall(ToolCall::new(id, tool).name(tool.to_owned()))]
+    }
+
+    /// Returns the updates that say of announced calls that they are not made: their arguments never came to an end.
+    fn give_up_coming(&mut self) -> Vec<SessionUpdate> {
+        let given_up = std::mem::take(&mut self.coming).into_iter().map(|id| {
+            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(vec![
+                text_content("this call was not made: the answer that asked for it broke off"),
+            ]);
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields))
+        });
+        given_up.collect()
+    }
+
+    /// Returns the update that shows a call which is about to be made.
+    pub(crate) fn call(
+        &mut self,
+        call: CallToShow<'_>,
+        before: impl Fn(&str) -> Option<String>,
+    ) -> Vec<SessionUpdate> {
+        let diffs = changes(call.tool, call.input, &self.root, before);
+        let mut places: Vec<PathBuf> =
+            call.locations.iter().map(|path| absolute(&self.root, path)).collect();
+        places.extend(diffs.iter().map(|diff| diff.path.clone()));
+        places.dedup();
+        let content: Vec<_> = diffs.into_iter().map(ToolCallContent::Diff).collect();
+        let todos = (call.tool == "todo").then(|| plan(call.input)).flatten();
+        let (title, kind) = (call.title.clone(), tool_kind(call.kind));
+        let shown = Shown { title, kind, changes: content.clone(), todos };
+        self.under_way.insert(call.id.clone(), shown);
+        let is_announced = self.coming.remove(&call.id);
+        let shown = ToolCall::new(call.id, call.title)
+            .name(call.tool.to_owned())
+            .kind(kind)
+            .status(ToolCallStatus::InProgress)
+            .content(content)
+            .locations(places.into_iter().map(ToolCallLocation::new).collect())
+            .raw_input(call.input.clone());
+        let update = if is_announced {
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate::from(shown))
+        } else {
+            SessionUpdate::ToolCall(shown)
+        };
+        vec![update]
+    }
+
+    /// Returns the updates that show what a call came to.
+    pub(crate) fn ended(
+        &mut self,
+        id: &str,
+        tool: &str,
+        status: ToolResultStatus,
+        envelope: &Envelope,
+    ) -> Vec<SessionUpdate> {
+        let Shown { mut changes, todos, .. } = self.under_way.remove(id).unwrap_or_default();
+        let (status, is_done) = match status {
+            ToolResultStatus::OutputAvailable => (ToolCallStatus::Completed, true),
+            ToolResultStatus::OutputError => (ToolCallStatus::Failed, false),
+        };
+        // What was changed says more than that it was, and so does the list of what is to be done.
+        if !is_done || (changes.is_empty() && todos.is_none()) {
+            changes.extend(result(tool, envelope));
+        }
+        let fields = ToolCallUpdateFields::new().status(status).content(changes);
+        let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields));
+        let todos = todos.filter(|_| is_done).map(SessionUpdate::Plan);
+        std::iter::once(update).chain(todos).collect()
+    }
+
+    /// Returns an update that says something which is no part of the conversation.
+    pub(crate) fn notice(&self, text: &str) -> SessionUpdate {
+        if !self.takes_notices {
+            return SessionUpdate::AgentThoughtChunk(chunk(format!("{text}\n\n"), None));
+        }
+        let (title, more) = text.split_once('\n').unwrap_or((text, ""));
+        let more = Some(more.trim()).filter(|more| !more.is_empty()).map(str::to_owned);
+        SessionUpdate::Notice(Notice::new(NoticeSeverity::Info, title).description(more))
+    }
+}
+
+/// Returns the name of a call in the session, which one of a subagent shares with others otherwise.
+pub(crate) fn name_of(child: Option<&Child>, id: &str) -> String {
+    child.map_or_else(|| id.to_owned(), |child| format!("{}:{id}", child.id))
+}
+
+/// Returns a piece of a text.
+pub(crate) fn chunk(text: String, message: Option<String>) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
+        .message_id(message.map(MessageId::from))
+}
+
+fn status(call: &str, status: ToolCallStatus) -> Vec<SessionUpdate> {
+    let fields = ToolCallUpdateFields::new().status(status);
+    vec![SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))]
+}
+
+/// Returns the todo list of a call as an editor draws it; what was given up is left out.
+fn plan(input: &Value) -> Option<Plan> {
+    let todos: Vec<Todo> = serde_json::from_value(input.get("todos")?.clone()).ok()?;
+    let entry = |todo: Todo| {
+        let status = match todo.status {
+            TodoStatus::Pending => PlanEntryStatus::Pending,
+            TodoStatus::InProgress => PlanEntryStatus::InProgress,
+            TodoStatus::Completed => PlanEntryStatus::Completed,
+            TodoStatus::Cancelled => return None,
+        };
+        let priority = match todo.priority {
+            Some(TodoPriority::High) => PlanEntryPriority::High,
+            Some(TodoPriority::Medium) | None => PlanEntryPriority::Medium,
+            Some(TodoPriority::Low) => PlanEntryPriority::Low,
+        };
+        Some(PlanEntry::new(todo.content, priority, status))
+    };
+    Some(Plan::new(todos.into_iter().filter_map(entry).collect()))
+}

@@ -1,0 +1,206 @@
+//! What an editor is told of turns, and how it stops them.
+
+use expect_test::expect;
+use haft_acp::limits::SHOWN_CHANGE_BYTES_MAX;
+use haft_scripted_model::{Reply, When};
+use serde_json::json;
+
+use crate::stage::{Place, reason};
+
+#[tokio::test]
+async fn an_editor_is_told_what_happens() {
+    let place = Place::new([
+        Reply::new()
+            .reasoning("Let me see.")
+            .text("I look.")
+            .call("read", json!({"path": "notes.txt"})),
+        Reply::new()
+            .call("edit", json!({"path": "notes.txt", "old_string": "two", "new_string": "2"}))
+            .call("todo", json!({"todos": [{"content": "Mend it", "status": "completed"}]})),
+        Reply::new().text("Done."),
+    ]);
+    place.write("notes.txt", "one\ntwo\n");
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            assert_eq!(desk.say(&session, "Mend the notes").await, "end_turn");
+            expect![[r#"
+                agent_thought_chunk "Let me see."
+                agent_message_chunk "I look."
+                tool_call c1 title=read
+                tool_call_update c1 title=read notes.txt kind=read status=in_progress at=ROOT/notes.txt
+                tool_call_update c1 status=completed text="```\none\ntwo\n```"
+                usage_update
+                tool_call c2 title=edit
+                tool_call c3 title=todo
+                tool_call_update c2 title=edit notes.txt kind=edit status=in_progress at=ROOT/notes.txt diff=ROOT/notes.txt:"two"->"2"
+                tool_call_update c3 title=todo kind=other status=in_progress
+                tool_call_update c2 status=completed diff=ROOT/notes.txt:"two"->"2"
+                tool_call_update c3 status=completed
+                plan Mend it (completed)
+                usage_update
+                agent_message_chunk "Done."
+                usage_update
+                session_info_update Mend the notes
+            "#]].assert_eq(&desk.told());
+        })
+        .await;
+    assert_eq!(place.read("notes.txt").unwrap(), "one\n2\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_said_after_a_cancelled_prompt() {
+    let place = Place::new([
+        Reply::new().text("I begin. ").waiting_for("never"),
+        Reply::new().text("Again."),
+    ]);
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            let prompt = desk.prompt(&session, "one");
+            desk.until_told("I begin.").await;
+            assert_eq!(
+                desk.say(&session, "two").await,
+                format!("-32600: a prompt of session {} is being worked on: wait for its end, or cancel it", session.0)
+            );
+            desk.cancel(&session);
+            assert_eq!(reason(prompt.block_task().await), "cancelled");
+            expect![[r#"
+                agent_message_chunk "I begin. "
+                usage_update
+            "#]].assert_eq(&desk.told());
+            assert_eq!(desk.say(&session, "three").await, "end_turn");
+            expect![[r#"
+                agent_message_chunk "Again."
+                usage_update
+                session_info_update one
+            "#]].assert_eq(&desk.told());
+        })
+        .await;
+    place.model.wait_for_ends(2);
+}
+
+#[tokio::test]
+async fn a_cancelled_prompt_takes_its_question_and_its_subagents_along() {
+    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let task = json!({"subagent_type": "general", "prompt": "Write it"});
+    let write = json!({"path": "x", "content": "y"});
+    let place = Place::new([
+        Reply::new().call("task", task).when(last("go")),
+        Reply::new().call("write", write).when(last("Write it")),
+    ]);
+    place
+        .edit(&["never"], async |desk| {
+            let session = desk.begin().await;
+            let prompt = desk.prompt(&session, "go");
+            desk.until_asked().await;
+            let asked = desk.asked().remove(0);
+            assert_eq!(asked["sessionId"], json!(session));
+            assert_eq!(asked["toolCall"]["title"], "general: write x");
+            desk.cancel(&session);
+            assert_eq!(reason(prompt.block_task().await), "cancelled");
+        })
+        .await;
+    assert_eq!(place.read("x"), None);
+}
+
+#[tokio::test]
+async fn calls_of_subagents_are_shown_in_the_session() {
+    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let task = json!({"subagent_type": "explore", "prompt": "Look closely"});
+    let place = Place::new([
+        Reply::new().text("Delegating.").call("task", task).when(last("go")),
+        Reply::new().call("glob", json!({"pattern": "*"})).when(last("Look closely")),
+        Reply::new().text("There is nothing.").when(last("")),
+        Reply::new().text("Nothing, then."),
+    ]);
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            assert_eq!(desk.say(&session, "go").await, "end_turn");
+            let told = desk.told();
+            let child = told.split("ses_").nth(1).unwrap().split([':', ' ']).next().unwrap();
+            expect![[r#"
+                agent_message_chunk "Delegating."
+                tool_call c1 title=task
+                tool_call_update c1 title=task explore kind=other status=in_progress
+                tool_call CHILD:c2 title=explore: glob * kind=search status=in_progress
+                tool_call_update CHILD:c2 status=completed
+                tool_call_update c1 status=completed text="There is nothing."
+                usage_update
+                agent_message_chunk "Nothing, then."
+                usage_update
+                session_info_update go
+            "#]]
+            .assert_eq(&told.replace(&format!("ses_{child}"), "CHILD"));
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn two_sessions_are_had_at_once() {
+    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let place = Place::new([
+        Reply::new().waiting_for("first").text("First.").when(last("one")),
+        Reply::new().text("Second.").when(last("two")),
+    ]);
+    place
+        .edit(&[], async |desk| {
+            let first = desk.begin().await;
+            let second = desk.begin().await;
+            let waiting = desk.prompt(&first, "one");
+            assert_eq!(desk.say(&second, "two").await, "end_turn");
+            place.model.release("first");
+            assert_eq!(reason(waiting.block_task().await), "end_turn");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_an_error_of_the_prompt() {
+    let place = Place::new([Reply::failure(401, "no such key")]);
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            expect!["-32603: openai did not accept the key: check that key_variable is set and valid (HTTP 401: no such key)"].assert_eq(&desk.say(&session, "go").await);
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_editor_that_goes_away_stops_its_turns() {
+    let place = Place::new([Reply::new().text("I begin. ").waiting_for("never")]);
+    let mut session = None;
+    place
+        .edit(&[], async |desk| {
+            let begun = desk.begin().await;
+            desk.prompt(&begun, "one").detach();
+            desk.until_told("I begin.").await;
+            session = Some(begun);
+        })
+        .await;
+    place.model.wait_for_ends(1);
+    let chat = haft_journal::ChatId::parse(&session.unwrap().0).unwrap();
+    let row = place.journal.chat(&chat).await.unwrap().unwrap();
+    assert_eq!(row.status, haft_journal::ChatStatus::Idle);
+}
+
+#[tokio::test]
+async fn so_much_of_a_file_is_shown_before_it_is_written() {
+    let check = async |bytes: usize, is_shown: bool| {
+        let write = json!({"path": "free.txt", "content": "new"});
+        let place = Place::new([Reply::new().call("write", write), Reply::new().text("Done.")]);
+        place.write("free.txt", &"x".repeat(bytes));
+        place
+            .edit(&[], async |desk| {
+                let session = desk.begin().await;
+                assert_eq!(desk.say(&session, "go").await, "end_turn");
+                let told = desk.told();
+                assert_eq!(told.contains("free.txt:\"x"), is_shown, "{bytes}");
+                assert_eq!(told.contains("free.txt:null->\"new\""), !is_shown, "{bytes}");
+            })
+            .await;
+    };
+    check(SHOWN_CHANGE_BYTES_MAX, true).await;
+    check(SHOWN_CHANGE_BYTES_MAX + 1, false).await;
+}
