@@ -3,14 +3,18 @@
 //! unescaped, and each line of it is set in.
 
 mod inquiry;
+mod on_screen;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, PipeReader, PipeWriter, Read as _, Write as _};
 
 use haft::{Answer, Ask, Asker, Inquiry, Reply};
 use haft_contract::BoxFuture;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::output::plainly_visible;
 use crate::project::Project;
+
+pub(crate) use on_screen::{AskerOnScreen, SharedScreen};
 
 /// Longest line that is read as an answer, in bytes.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 4_096;
@@ -55,35 +59,47 @@ impl Asker for TerminalAsker {
         let file = self.project.path().to_string_lossy().into_owned();
         let span = self.span;
         Box::pin(async move {
-            let unanswered = Unanswered;
-            // The thread may wait for a line for ever; the process does not wait for it.
+            let Some((terminal, unanswered)) = Terminal::new() else { return Answer::Nobody };
             let answered = tokio::task::spawn_blocking(move || {
-                Dialogue::new(&ask, &file, Terminal).of(span).hold()
+                Dialogue::new(&ask, &file, terminal).of(span).hold()
             });
             let answer = answered.await.unwrap_or(Answer::Reject);
-            std::mem::forget(unanswered);
+            unanswered.answered();
             answer
         })
     }
 
     fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
-            let unanswered = Unanswered;
+            let Some((mut terminal, unanswered)) = Terminal::new() else { return Reply::Nobody };
             let replied =
-                tokio::task::spawn_blocking(move || inquiry::hold(&inquiry, &mut Terminal));
+                tokio::task::spawn_blocking(move || inquiry::hold(&inquiry, &mut terminal));
             let reply = replied.await.unwrap_or(Reply::Nobody);
-            std::mem::forget(unanswered);
+            unanswered.answered();
             reply
         })
     }
 }
 
-/// Ends the line of a question that was withdrawn, so that what is said next begins a new one.
-struct Unanswered;
+/// Ends the line of a question that was withdrawn, so that what is said next begins a new one, and the waiting for a line,
+/// so that the next line that is typed goes to whoever asks for it.
+struct Unanswered {
+    /// Closing it is what the other end waits for.
+    _withdraw: PipeWriter,
+    is_answered: bool,
+}
+
+impl Unanswered {
+    fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        Terminal.say("\n");
+        if !self.is_answered {
+            say("\n");
+        }
     }
 }
 
@@ -95,13 +111,48 @@ trait Screen {
     fn ask(&mut self, text: &str) -> Option<String>;
 }
 
-struct Terminal;
+struct Terminal {
+    withdrawn: PipeReader,
+    /// Whether nobody waits for the answer any more, so that nothing more is said of the question.
+    is_withdrawn: bool,
+}
+
+impl Terminal {
+    /// Returns the terminal for one question, and what withdraws the question.
+    fn new() -> Option<(Self, Unanswered)> {
+        let (withdrawn, withdraw) = io::pipe().ok()?;
+        Some((
+            Self { withdrawn, is_withdrawn: false },
+            Unanswered { _withdraw: withdraw, is_answered: false },
+        ))
+    }
+
+    /// Waits for a line, and returns whether there is one; else the question was withdrawn.
+    fn has_line(&self) -> bool {
+        let stdin = io::stdin();
+        loop {
+            let mut ends =
+                [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.withdrawn, PollFlags::IN)];
+            match poll(&mut ends, None) {
+                Ok(_) => return ends.last().is_some_and(|end| end.revents().is_empty()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+fn say(text: &str) {
+    let mut stderr = io::stderr().lock();
+    // When nobody sees the question nobody answers it either.
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
 
 impl Screen for Terminal {
     fn say(&mut self, text: &str) {
-        let mut stderr = io::stderr().lock();
-        // When nobody sees the question nobody answers it either.
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        if !self.is_withdrawn {
+            say(text);
+        }
     }
 
     fn ask(&mut self, text: &str) -> Option<String> {
@@ -109,6 +160,10 @@ impl Screen for Terminal {
         // What was typed before the question was shown is no answer to it.
         let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
         self.say(text);
+        if !self.has_line() {
+            self.is_withdrawn = true;
+            return None;
+        }
         let mut line = String::new();
         let read = stdin.lock().take(ANSWER_BYTES_MAX).read_line(&mut line);
         matches!(read, Ok(bytes) if bytes > 0).then_some(line)

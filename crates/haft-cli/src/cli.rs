@@ -8,6 +8,9 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 
+use crate::command::acp::AcpArgs;
+use crate::command::agent::AgentArgs;
+use crate::command::agents::AgentsArgs;
 use crate::command::call::CallArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::diff::DiffArgs;
@@ -22,6 +25,7 @@ use crate::command::resume::ResumeArgs;
 use crate::command::run::RunArgs;
 use crate::command::runs::RunsArgs;
 use crate::command::serve::ServeArgs;
+use crate::command::sessions::SessionsArgs;
 use crate::command::skills::SkillsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
@@ -77,6 +81,10 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     Policy(PolicyArgs),
     Registry(RegistryArgs),
+    Agent(AgentArgs),
+    Acp(AcpArgs),
+    Sessions(SessionsArgs),
+    Agents(AgentsArgs),
     Skills(SkillsArgs),
     Doctor(DoctorArgs),
     Init(InitArgs),

@@ -1,5 +1,8 @@
 //! The commands, one file each.
 
+pub(crate) mod acp;
+pub(crate) mod agent;
+pub(crate) mod agents;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod diff;
@@ -18,6 +21,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod tools;
 pub(crate) mod trust;

@@ -1,6 +1,7 @@
 //! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
 //! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
 
+pub(crate) mod agent;
 mod lsp;
 mod record;
 pub(crate) mod snapshots;
@@ -17,12 +18,14 @@ use haft::{
     Clock, Confine, Listing, ReadablePlaces, Registry, Roots, Runtime, RuntimeParts, Sandbox,
     Session, SessionOptions, Snapshots, SystemClock,
 };
+use haft_agent::FoundAgents;
 use haft_contract::{RunId, Variables};
 use haft_journal::{Journal, MemoryJournal};
 use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Action, Rule, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
 
+pub(crate) use self::agent::agent_host;
 pub(crate) use self::tools::{Tools, bridge, finder};
 pub(crate) use self::web::search;
 use crate::error::CommandError;
@@ -297,6 +300,22 @@ pub(crate) fn session(
         // A client that speaks MCP lists the tools to a model.
         listing: if front_end == "mcp" { Listing::Searched } else { Listing::Whole },
         ..SessionOptions::headless(id::new("session", SystemClock.now_ms())?, front_end)
+    };
+    Ok(runtime.session(options)?)
+}
+
+/// Opens the session that agents are cut out of: what it may is the most that any of them may.
+fn agent_session(
+    runtime: &Runtime,
+    settings: &Settings,
+    agents: &FoundAgents,
+) -> Result<Session, CommandError> {
+    let options = SessionOptions {
+        rules: session_rules(settings, &runtime.registry())?,
+        skills: skills::places(settings),
+        listing: Listing::Searched,
+        subagents: agents.subagents(),
+        ..SessionOptions::headless(id::new("session", SystemClock.now_ms())?, agent::FRONT_END)
     };
     Ok(runtime.session(options)?)
 }

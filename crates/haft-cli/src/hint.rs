@@ -8,7 +8,14 @@ use crate::password::without_passwords;
 use crate::quote;
 
 /// Commands that look into the journal.
-const OF_JOURNAL: [&str; 4] = ["haft runs ", "haft diff ", "haft undo ", "haft resume "];
+const OF_JOURNAL: [&str; 6] = [
+    "haft runs ",
+    "haft diff ",
+    "haft undo ",
+    "haft resume ",
+    "haft sessions ",
+    "haft agent --resume ",
+];
 
 /// Returns the hint with the options that name the journal. What variables say holds for the next command by itself.
 pub(crate) fn in_same_journal(hint: &str, settings: &SettingArgs) -> String {

@@ -1,6 +1,8 @@
 //! The `haft` command: parses the command line, runs one command and ends the process with its status. Every command is
 //! a file of its own below `command/`; what they share is put together in `compose.rs`.
 
+mod agent_run;
+mod agents;
 mod ask;
 mod call_name;
 mod cli;
@@ -93,6 +95,11 @@ fn tell(err: CommandError, settings: &SettingArgs) -> Status {
 fn dispatch(cli: Cli) -> Result<Status, CommandError> {
     let settings = &cli.settings;
     match cli.command {
+        Command::Acp(args) => block_on(command::acp::run(&args, settings, &State::locate()?)),
+        Command::Agent(args) => block_on(command::agent::run(args, settings, &State::locate()?)),
+        Command::Sessions(args) => {
+            block_on(command::sessions::run(args, settings, &State::locate()?))
+        }
         Command::Call(args) => block_on(command::call::run(args, settings, &State::locate()?)),
         Command::Do(args) => block_on(command::do_request::run(args, settings, &State::locate()?)),
         Command::Tools(args) => block_on(command::tools::run(&args, settings, &State::locate()?)),
@@ -113,6 +120,7 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
         Command::Registry(args) => {
             block_on(command::registry::run(args, settings, &State::locate()?))
         }
+        Command::Agents(args) => command::agents::run(&args, settings, &State::locate()?),
         Command::Skills(args) => command::skills::run(&args, settings, &State::locate()?),
         Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
         Command::Init(args) => command::init::run(&args, settings, &State::locate()?),

@@ -1,6 +1,7 @@
 //! `haft.toml`, the manifest: found upwards from the working directory, read once, checked whole. What of it holds is
 //! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
 
+mod agent;
 mod commands;
 mod durability;
 mod lsp;
@@ -30,6 +31,9 @@ use crate::error::CommandError;
 use crate::network_guard::Guard;
 use crate::preset::Preset;
 
+pub(crate) use agent::{
+    AgentSection, CONTEXT_TOKENS_MAX, CONTEXT_TOKENS_MIN, OUTPUT_TOKENS_MAX, TURN_STEPS_MAX,
+};
 pub(crate) use commands::{COMMANDS_MAX, CommandEntry};
 pub(crate) use durability::{DurabilitySection, KEEP_DAYS_MAX};
 pub(crate) use lsp::{
@@ -81,6 +85,7 @@ pub(crate) struct Manifest {
     pub(crate) scope: ScopeSection,
     pub(crate) model: ModelSection,
     pub(crate) plan: PlanSection,
+    pub(crate) agent: AgentSection,
     pub(crate) allow_network: Option<bool>,
     pub(crate) network_guard: Option<Guard>,
     pub(crate) sandbox: SandboxSection,

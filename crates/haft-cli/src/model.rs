@@ -48,6 +48,36 @@ impl ModelArgs {
         Provider::open(&settings, &key).map_err(failure)
     }
 
+    /// Prepares to ask the model of that name. A place and a key that were given belong to the model that was meant, and so
+    /// to another one only if it is of the same provider.
+    pub(crate) fn open_named(
+        &self,
+        name: &str,
+        section: &ModelSection,
+    ) -> Result<Provider, CommandError> {
+        let named = haft_model::Settings { model: name.to_owned(), ..Default::default() };
+        let provider = named.check().map_err(failure)?;
+        let meant = self.names_one(section).then(|| self.settings(section)).transpose()?;
+        let is_other =
+            meant.is_some_and(|meant| meant.check().is_ok_and(|known| known != provider));
+        let (base_url, key_variable) = match is_other {
+            true => (None, None),
+            false => (self.base_url.clone(), self.key_variable.clone()),
+        };
+        Self { model: Some(name.to_owned()), base_url, key_variable }.open(section)
+    }
+
+    /// Returns what there is to say of a session that keeps its model where another one was named for it.
+    pub(crate) fn note_of_kept(&self, model: &str) -> Option<String> {
+        let named = given(self.model.as_ref()).filter(|named| named != model)?;
+        Some(format!("the session keeps its model: {model} is asked, and {named} is not"))
+    }
+
+    /// Returns the error of a command that asks a model where none is named; nothing if one is.
+    pub(crate) fn check_named(&self, section: &ModelSection) -> Result<(), CommandError> {
+        if self.names_one(section) { Ok(()) } else { Err(no_model()) }
+    }
+
     /// Returns whether flags, environment or manifest name a model.
     pub(crate) fn names_one(&self, section: &ModelSection) -> bool {
         given(self.model.as_ref()).is_some() || section.name.is_some()

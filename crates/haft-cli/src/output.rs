@@ -54,6 +54,18 @@ pub(crate) fn coloured_data(text: &str) -> Result<(), CommandError> {
         .map_err(|err| CommandError::of_stdout(&err))
 }
 
+/// Writes a piece of data that comes bit by bit, without a newline. When nobody takes it there is nobody to tell.
+pub(crate) fn piece(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Writes a piece of a line that has colours of haft's own. What of it was written by others must be visible text already.
+pub(crate) fn side_piece(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
 /// Writes data as one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string(value)

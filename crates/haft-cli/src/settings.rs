@@ -11,13 +11,14 @@ use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
 use haft_sandbox::{ProtectedNames, Resources};
 use haft_tools::Profile;
 
+use crate::agents;
 use crate::cli::SettingArgs;
 use crate::error::CommandError;
 use crate::journal_place::JournalPlace;
 use crate::manifest::{
-    CommandEntry, DurabilitySection, Examples, FILE_NAME, LanguageEntry, Manifest, ManifestFile,
-    ModelSection, PlanSection, SandboxSection, ScopeSection, SnapshotsSection, WatchdogEntry,
-    WebSearchSection,
+    AgentSection, CommandEntry, DurabilitySection, Examples, FILE_NAME, LanguageEntry, Manifest,
+    ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection, SnapshotsSection,
+    WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
 use crate::output;
@@ -73,6 +74,8 @@ pub(crate) struct Settings {
     pub(crate) web_search: WebSearchSection,
     /// How much of a plan happens at the same time.
     pub(crate) plan: PlanSection,
+    /// Which agent is talked to, and how far it goes.
+    pub(crate) agent: AgentSection,
     /// Where calls are recorded, and for how long.
     pub(crate) durability: Durability,
     /// How commands are confined.
@@ -87,6 +90,8 @@ pub(crate) struct Settings {
     pub(crate) reference_watchdog: bool,
     /// The manifest that was used.
     pub(crate) manifest: Option<PathBuf>,
+    /// Whether somebody trusted it, and so this workspace; nobody did where there is none.
+    pub(crate) is_trusted: bool,
 }
 
 /// Where calls are recorded, and for how long.
@@ -197,11 +202,9 @@ pub(crate) fn resolve_with(
         has_untrusted: has_untrusted_python,
     };
     let mcp = McpSettings::placed(manifest.mcp, directory, has_untrusted_servers);
-    let protection = python.protection(std::iter::once(&root).chain(&roots), &sandbox.unprotect)?;
-    warn_of_unknown(&protection.unknown);
-    let protected = sandbox.protected.extended(&protection.patterns);
-    sandbox.protected = protected.map_err(CommandError::usage)?;
-    sandbox.protected = mcp.protected(sandbox.protected, std::iter::once(&root).chain(&roots))?;
+    sandbox.protected = protected(&sandbox, &root, &roots, &python, &mcp)?;
+    let whole = file.as_ref().filter(|_| is_trusted).map(ManifestFile::path);
+    sandbox.protected = agents::protected(sandbox.protected, &root, whole, &sandbox.unprotect)?;
     Ok(Settings {
         root,
         roots,
@@ -227,12 +230,14 @@ pub(crate) fn resolve_with(
         model: manifest.model,
         web_search: manifest.web_search,
         plan: manifest.plan,
+        agent: manifest.agent,
         durability,
         sandbox,
         snapshots: snapshots(args, &manifest.snapshots),
         skill_paths: manifest.skills.paths.iter().map(|path| directory.join(path)).collect(),
         watchdogs: manifest.watchdogs.into_iter().map(placed).collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
+        is_trusted: is_trusted && file.is_some(),
         manifest: file.map(|file| file.path().to_owned()),
     })
 }
@@ -338,9 +343,24 @@ fn warn_of_less(sandbox: &SandboxSettings) {
     }
 }
 
+/// Returns the protected names with what of Python tools and MCP servers lies in the roots.
+fn protected(
+    sandbox: &SandboxSettings,
+    root: &PathBuf,
+    roots: &[PathBuf],
+    python: &PythonDirectories,
+    mcp: &McpSettings,
+) -> Result<ProtectedNames, CommandError> {
+    let places = || std::iter::once(root).chain(roots);
+    let protection = python.protection(places(), &sandbox.unprotect)?;
+    warn_of_unknown(&protection.unknown);
+    let protected = sandbox.protected.clone().extended(&protection.patterns);
+    mcp.protected(protected.map_err(CommandError::usage)?, places())
+}
+
 /// Says which names were to be unprotected and are protected by nothing. It is no error: with other roots they may be.
 fn warn_of_unknown(unknown: &[String]) {
-    for name in unknown {
+    for name in unknown.iter().filter(|name| *name != agents::WORKSPACE_AGENTS) {
         let message =
             format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
         output::warning(&message, None);

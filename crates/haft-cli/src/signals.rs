@@ -46,15 +46,25 @@ pub(crate) fn in_steps(tell: impl Fn(Step) + Send + 'static) -> Result<(), Comma
     Ok(())
 }
 
+/// What one signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// To stop what is being done: somebody pressed Ctrl-C.
+    Interrupt,
+    /// To end.
+    End,
+}
+
 /// The signals that ask a process to stop.
-struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    fn listen() -> Result<Self, CommandError> {
+    /// Receives the signals from now on, so that none of them ends the process by itself any more.
+    pub(crate) fn listen() -> Result<Self, CommandError> {
         let cannot = |err| CommandError::failed(format!("signals cannot be received: {err}"));
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(cannot)?,
@@ -63,16 +73,22 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) -> Asked {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
+            _ = self.interrupt.recv() => Asked::Interrupt,
+            _ = self.terminate.recv() => Asked::End,
+            _ = self.hangup.recv() => Asked::End,
         }
     }
 }
 
 fn exit_in_doubt(message: &str) -> ! {
-    output::error(message, Some("haft runs list"));
+    exit_now(message, "haft runs list")
+}
+
+/// Ends the process in the middle of something.
+pub(crate) fn exit_now(message: &str, hint: &str) -> ! {
+    output::error(message, Some(hint));
     std::process::exit(Status::InDoubt.code());
 }

@@ -17,21 +17,37 @@ const BUNDLED: &[BundledSkill] =
 
 /// Returns where the skills for a workspace are looked for.
 pub(crate) fn places(settings: &Settings) -> SkillPlaces {
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let home = own_home();
     SkillPlaces {
         root: Some(settings.root.clone()),
-        user: user_directories(home.as_deref(), config),
+        user: user_directories(home.as_deref(), named_config()),
         home,
         bundled: BUNDLED.to_vec(),
         configured: settings.skill_paths.clone(),
     }
 }
 
-fn user_directories(home: Option<&Path>, config: Option<PathBuf>) -> Vec<PathBuf> {
+/// Returns the directory that the user keeps configuration in, whether there is one or not.
+pub(crate) fn config_directory() -> Option<PathBuf> {
+    config_of(own_home().as_deref(), named_config())
+}
+
+fn own_home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
+fn named_config() -> Option<PathBuf> {
+    std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from)
+}
+
+fn config_of(home: Option<&Path>, named: Option<PathBuf>) -> Option<PathBuf> {
     // The XDG specification wants a relative path there to be ignored.
-    let config = config.filter(|path| path.is_absolute());
-    let config = config.or_else(|| Some(home?.join(".config")));
+    let named = named.filter(|path| path.is_absolute());
+    named.or_else(|| Some(home?.join(".config")))
+}
+
+fn user_directories(home: Option<&Path>, config: Option<PathBuf>) -> Vec<PathBuf> {
+    let config = config_of(home, config);
     let own = [".agents/skills", ".claude/skills"].map(|name| home.map(|home| home.join(name)));
     own.into_iter().flatten().chain(config.map(|config| config.join("haft/skills"))).collect()
 }

@@ -87,6 +87,11 @@ impl State {
         self.directory.join("plans")
     }
 
+    /// Returns where it is kept what was typed to agents.
+    pub(crate) fn agent_history(&self) -> PathBuf {
+        self.directory.join("agent-history")
+    }
+
     /// Returns where the rules for projects are, a file each.
     pub(crate) fn projects(&self) -> PathBuf {
         self.directory.join("projects")

@@ -14,6 +14,12 @@ pub(crate) fn rfc3339(time_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{:03}Z", ms % 1_000)
 }
 
+/// Returns `2026-01-31` for milliseconds since 1970.
+pub(crate) fn day(time_ms: u64) -> String {
+    let (year, month, day) = date(time_ms / DAY_MS);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// Returns year, month and day of a day counted from 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is the last one: then every month's start is a linear function.
@@ -142,6 +148,7 @@ mod tests {
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
         check(1_767_225_599_001, "2025-12-31T23:59:59.001Z");
         check(253_402_300_800_000, "10000-01-01T00:00:00.000Z");
+        assert_eq!(day(951_868_799_999), "2000-02-29");
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) fn part(manifest: Manifest, directory: &Path) -> Parted {
     widenings.extend(narrow.snapshots.take_all());
     // Whoever names the model decides who reads what tools answer, and who is paid.
     widenings.extend(narrow.model.take_all());
+    // Which agent is talked to widens nothing: none of them may more than the settings allow.
+    widenings.extend(narrow.agent.take_larger_bounds());
     // Whoever names a provider reads what is searched for.
     widenings.extend(narrow.web_search.take_all());
     part_sandbox(&mut narrow, &mut widenings);

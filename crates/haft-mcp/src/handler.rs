@@ -272,9 +272,9 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         check_first_page(page)?;
-        let listed = self.session.listed();
         // Where tools are yet to be found, the next list may be another one.
-        let is_whole = listed.len() == self.runtime.registry().contracts().count();
+        let is_whole = self.session.unlisted() == 0;
+        let listed = self.session.listed();
         let tools: Vec<Tool> = listed.iter().map(|contract| mcp_tool(contract)).collect();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(if is_whole { CACHE_MS } else { 0 })

@@ -31,7 +31,7 @@ pub(crate) fn instructions(runtime: &Runtime, session: &Session) -> String {
             " Before work that a skill is for, load it: the description of the tool skill lists them.",
         );
     }
-    let unlisted = registry.contracts().count().saturating_sub(session.listed().len());
+    let unlisted = session.unlisted();
     if unlisted > 0 {
         text.push_str(&format!(
             " {unlisted} further tools are not listed: find those that a task needs with tool_search, which lists them."

@@ -28,6 +28,7 @@ impl Screen for Script<'_> {
 fn ask() -> Ask {
     Ask {
         call_id: "run_1/main/0/1/1".to_owned(),
+        driver_call_id: None,
         tool: ToolId::parse("bash").unwrap(),
         input: r#"{"cmd":"git commit -m x"}"#.to_owned(),
         accesses: vec![r#"shell.run of "git commit -m x""#.to_owned()],

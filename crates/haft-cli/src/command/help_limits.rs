@@ -534,8 +534,11 @@ pub(crate) fn run() -> Result<Status, CommandError> {
     add(&mut text, "Driving plans", haft_plan::drive::limits::TABLE);
     add(&mut text, "Making plans", haft_plan::planner::limits::TABLE);
     add(&mut text, "Models", haft_model::limits::TABLE);
+    add(&mut text, "Agents", haft_agent::limits::TABLE);
+    add(&mut text, "Editors", haft_acp::limits::TABLE);
     add(&mut text, "Python tools", haft_python::limits::TABLE);
     add(&mut text, "Reading pages", haft_extract::limits::TABLE);
+    add(&mut text, "Agents on the command line", crate::agent_run::limits::TABLE);
     add(&mut text, "Command line", OWN);
     output::data(&text)?;
     Ok(Status::Done)

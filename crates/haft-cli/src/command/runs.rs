@@ -8,6 +8,7 @@ mod export;
 mod list;
 mod named;
 mod prune;
+mod session;
 mod settle;
 mod show;
 mod tail;
@@ -34,7 +35,7 @@ pub(crate) use text::INPUT_CHARS_MAX;
 
 /// Show what was recorded, and look after it
 ///
-/// A run is one piece of work: the calls of one MCP connection, or one haft call. Times are UTC.
+/// A run is one piece of work: the calls of one MCP connection, one haft call, or one session of an agent. Times are UTC.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

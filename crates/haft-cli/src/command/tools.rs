@@ -73,8 +73,13 @@ pub(crate) async fn run(
     };
     match &args.command {
         ToolsCommand::List { format } => {
-            let contracts: Vec<Contract> = registry.contracts().map(published).collect();
-            print_list(of(*format), &contracts.iter().collect::<Vec<_>>())?;
+            let format = of(*format);
+            // No agent loop of haft stands behind the model that gets the list, and sessions without one do not list it either.
+            let is_for_model = !matches!(format, Format::Table | Format::Json);
+            let is_listed = |it: &&Contract| !is_for_model || it.id.as_str() != "task";
+            let contracts: Vec<Contract> =
+                registry.contracts().filter(is_listed).map(published).collect();
+            print_list(format, &contracts.iter().collect::<Vec<_>>())?;
         }
         ToolsCommand::Search { words, format } => {
             let query = words.join(" ");

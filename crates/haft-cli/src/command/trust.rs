@@ -1,5 +1,6 @@
 //! `haft trust`: lets a manifest widen what is allowed, after saying what that is.
 
+mod agents;
 mod python;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use clap::Args;
 use haft::{Clock, SystemClock};
 use serde::Serialize;
 
+use self::agents::{AgentAnswer, agents};
 pub(crate) use self::python::TRUSTED_TOOLS_LISTED_MAX;
 use self::python::{DirectoryAnswer, directories};
 use crate::cli::SettingArgs;
@@ -24,7 +26,8 @@ use crate::{output, settings};
 /// only narrow again.
 ///
 /// Python tools are listed with what they may do beyond reading. What is trusted of them is their directories: files
-/// that come later, and what is changed in these, is trusted as well.
+/// that come later, and what is changed in these, is trusted as well. So it is with agents, where the manifest lies in the
+/// root.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -47,6 +50,8 @@ struct Answer {
     grants: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     python: Vec<DirectoryAnswer>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<AgentAnswer>,
 }
 
 /// Runs the command.
@@ -69,6 +74,7 @@ pub(crate) async fn run(
         trusted: !args.revoke,
         grants: Vec::new(),
         python: Vec::new(),
+        agents: Vec::new(),
     };
     // What cannot be read need not be trusted, but can still be trusted no longer.
     if args.revoke {
@@ -78,6 +84,7 @@ pub(crate) async fn run(
         if !manifest.python.is_empty() {
             answer.python = directories(&file, setting_args, state).await?;
         }
+        answer.agents = agents(&file, &manifest);
         answer.grants = part(manifest, file.directory()).widenings;
         trust.grant(&file, SystemClock.now_ms())?;
     }
@@ -96,5 +103,5 @@ fn text(answer: &Answer) -> String {
         (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
         (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
     };
-    output::visible(&(text + &python::text(&answer.python)))
+    output::visible(&(text + &python::text(&answer.python) + &agents::text(&answer.agents)))
 }

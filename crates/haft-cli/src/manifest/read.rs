@@ -16,10 +16,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
 use super::{
-    DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest, ManifestLimits,
-    ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText, PythonEntry, SandboxSection,
-    ScopeSection, ServerEntry, SkillsSection, SnapshotsSection, WATCHDOGS_MAX, WatchdogEntry,
-    WebSearchSection, language_name_problem, server_name_problem,
+    AgentSection, DurabilitySection, LSP_LANGUAGES_MAX, LanguageEntry, MCP_SERVERS_MAX, Manifest,
+    ManifestLimits, ModelSection, PYTHON_DIRECTORIES_MAX, PlanSection, ProjectText, PythonEntry,
+    SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection, WATCHDOGS_MAX,
+    WatchdogEntry, WebSearchSection, language_name_problem, server_name_problem,
 };
 
 /// The keys of each section, in order. Entries of a list belong to the section of the list.
@@ -27,6 +27,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     (
         "",
         &[
+            "agent",
             "allow_network",
             "commands",
             "durability",
@@ -53,6 +54,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "web_search",
         ],
     ),
+    ("agent", &["context_tokens", "default", "max_steps", "output_tokens"]),
     (
         "commands",
         &[
@@ -219,6 +221,7 @@ impl Reader {
                 continue;
             }
             match name {
+                "agent" => manifest.agent = self.section(&value, AgentSection::problems),
                 "allow_network" => manifest.allow_network = self.one(value),
                 "commands" => manifest.commands = self.commands(value),
                 "durability" => {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use haft_sandbox::{ProtectedNames, Resources};
 use serde::Deserialize;
 
+use crate::agents::WORKSPACE_AGENTS;
+
 /// Least memory, in bytes: below it no interpreter starts.
 pub(crate) const SANDBOX_MEMORY_BYTES_MIN: u64 = 16 * MIB;
 /// Most memory, in bytes.
@@ -129,7 +131,7 @@ impl SandboxSection {
     /// Returns the names that are protected with this table. A pattern that is none, which [`Self::problems`] reports,
     /// leaves everything protected that is so by itself.
     pub(crate) fn protected(&self) -> ProtectedNames {
-        let builtin = self.unprotect.iter().filter(|pattern| !may_be_of_python_tools(pattern));
+        let builtin = self.unprotect.iter().filter(|pattern| !may_be_of_workspace(pattern));
         let narrowed = ProtectedNames::builtin().without(builtin);
         let names = narrowed.and_then(|names| names.extended(&self.protect));
         names.unwrap_or_else(|_| ProtectedNames::builtin())
@@ -141,7 +143,7 @@ impl SandboxSection {
             let err = ProtectedNames::none().extended([pattern]).err()?;
             Some(("protect", format!("protect: {err}")))
         });
-        let builtin = self.unprotect.iter().filter(|pattern| !may_be_of_python_tools(pattern));
+        let builtin = self.unprotect.iter().filter(|pattern| !may_be_of_workspace(pattern));
         let unprotect = builtin.filter_map(|pattern| {
             let err = ProtectedNames::builtin().without([pattern]).err()?;
             Some(("unprotect", format!("unprotect: {err}")))
@@ -176,8 +178,9 @@ impl SandboxSection {
     }
 }
 
-/// Returns whether a pattern is of the form in which directories of Python tools are protected, and no built-in one. Whether
-/// there are such directories is known only where they are configured.
-fn may_be_of_python_tools(pattern: &str) -> bool {
-    pattern.ends_with(BENEATH) && !ProtectedNames::builtin().patterns().any(|it| it == pattern)
+/// Returns whether a pattern is of the form in which directories of Python tools are protected, or that of a workspace's
+/// agents, and no built-in one. Whether there are such files is known only where they are configured.
+fn may_be_of_workspace(pattern: &str) -> bool {
+    let is_built_in = || ProtectedNames::builtin().patterns().any(|it| it == pattern);
+    pattern == WORKSPACE_AGENTS || (pattern.ends_with(BENEATH) && !is_built_in())
 }

@@ -33,6 +33,7 @@ limits = { output_bytes = 1, timeout_ms = 2 }
 durability = { on_repeat = "recall", journal = "postgres://db/haft", keep_days = 36500, keep_bytes = 1 }
 scope = { run = "nightly", node = "build", iteration = 0, attempt = 1 }
 model = { name = "openai/m", base_url = "https://a.example/v1", key_variable = "MY_KEY", timeout_ms = 3600000, idle_ms = 1 }
+agent = { default = "plan", context_tokens = 8000, output_tokens = 1, max_steps = 1 }
 [requires.fs]
 read = ["{user-data}/notes/**"]
 [[permissions]]
@@ -136,6 +137,20 @@ match = ["git status --short"]
                 parallel: None,
                 tools: {},
             },
+            agent: AgentSection {
+                name: Some(
+                    "plan",
+                ),
+                context_tokens: Some(
+                    8000,
+                ),
+                output_tokens: Some(
+                    1,
+                ),
+                max_steps: Some(
+                    1,
+                ),
+            },
             allow_network: Some(
                 true,
             ),
@@ -227,7 +242,7 @@ permision = "bash"
             2 | allow_netwrok = true
               | ^^^^^^^^^^^^^
 
-            haft.toml:3:1: unknown key "colour": expected one of allow_network, commands, durability, limits, lsp, mcp, model, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
+            haft.toml:3:1: unknown key "colour": expected one of agent, allow_network, commands, durability, limits, lsp, mcp, model, network_guard, permissions, plan, preset, profile, python, reference_watchdog, requires, root, roots, sandbox, scope, skills, snapshots, tools, watchdogs, web_search
               |
             3 | colour = "red"
               | ^^^^^^

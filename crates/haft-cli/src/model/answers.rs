@@ -38,6 +38,7 @@ fn contract() -> Vec<(&'static str, Value)> {
                    "entry_points": [{"path": "README.md", "kind": "document"}], "tree": "README.md"}),
         ),
         ("skill", json!("what the skill says")),
+        ("task", json!({"output": "what the subagent said last", "session_id": "ses_01"})),
         ("todo", json!({"todos": [{"content": "a task", "status": "pending"}]})),
         ("tool_search", json!({"matches": [{"id": "a_tool", "description": "what it does"}]})),
         (

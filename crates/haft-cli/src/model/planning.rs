@@ -81,7 +81,9 @@ fn offered(registry: &Registry, settings: &Settings) -> Result<Vec<ToolId>, Comm
         let id = &contract.id;
         let may_act = contract.effect == Effect::Read || settings.preset != Preset::ReadOnly;
         let is_denied = judge(id, None, &rules).action == Action::Deny;
-        id.as_str() != PLAN_TOOL && (may_act || is_named(id)) && !is_denied
+        // No agent loop stands behind the nodes of a plan.
+        let is_done_here = ![PLAN_TOOL, "task"].contains(&id.as_str());
+        is_done_here && (may_act || is_named(id)) && !is_denied
     };
     Ok(registry.contracts().filter(is_offered).map(|contract| contract.id.clone()).collect())
 }

@@ -245,7 +245,7 @@ fn a_host_that_is_none_is_refused() {
     world.check(
         &["policy", "check", "--allow-host", "*.docs.rs"],
         &expect![[r#"
-        8 rules can be used, nothing to report
+        9 rules can be used, nothing to report
         --- status 0
     "#]],
     );
@@ -282,7 +282,7 @@ fn mistakes_are_shown_where_they_are() {
     world.write("work/haft.toml", "tools = [\"read\", \"fly\"]\n");
     world.check(&READ, &expect![[r#"
         --- stderr
-        error: tools: no tool is called "fly": expected one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, todo, tool_search, web_fetch, web_search, write
+        error: tools: no tool is called "fly": expected one of apply_patch, bash, edit, glob, grep, lsp, question, read, repo_clone, repo_overview, skill, task, todo, tool_search, web_fetch, web_search, write
         --- status 2
     "#]]);
     world.write("work/haft.toml", "tools = [\n");

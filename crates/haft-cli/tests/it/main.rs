@@ -5,6 +5,9 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
+mod agent;
+mod agents;
+mod agents_e2e;
 mod asking;
 mod calls;
 mod cloning;
@@ -12,6 +15,7 @@ mod configuration;
 mod declared;
 mod doctor;
 mod durability;
+mod editors;
 mod escape;
 mod examples;
 mod extract_worker;

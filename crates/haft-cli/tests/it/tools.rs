@@ -20,6 +20,7 @@ fn a_list_for_people() {
         repo_clone     once        fetch    Clone a git repository over https into a new directory
         repo_overview  read        read     Show what a directory of sources holds: its tree, languages with sizes, and entry points (programs, scripts, build targets, documents)
         skill          read        think    Load a skill: instructions for one kind of work, written by the user or the project
+        task           once        other    Have a subagent do a task, and get the last thing that it says
         todo           idempotent  other    Store the todo list of this session, in place of the former one
         tool_search    read        search   Find tools by what they do
         web_fetch      read        fetch    Fetch a URL and return its text: the main content of a web page as Markdown, with its title and the URL it was found at; JSON and text as they are; the text of a PDF
@@ -264,7 +265,9 @@ fn a_list_for_each_api_holds_what_is_shown_singly() {
     ] {
         let list = world.json(&["tools", "list", "--format", format]);
         let single = |id: &&str| world.json(&["tools", "show", id, "--format", format]);
-        let expect: Vec<Value> = ids.iter().map(single).collect();
+        // Nobody would take over a task for such a model.
+        let listed = ids.iter().filter(|id| format == "json" || **id != "task");
+        let expect: Vec<Value> = listed.map(single).collect();
         assert_eq!(list.pointer(pointer), Some(&Value::from(expect)), "{format}");
     }
 }

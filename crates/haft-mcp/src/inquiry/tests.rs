@@ -14,6 +14,7 @@ fn inquiry() -> Inquiry {
     ]);
     Inquiry {
         call_id: "run/main/0/1/1".to_owned(),
+        driver_call_id: None,
         tool: ToolId::parse("question").unwrap(),
         questions: serde_json::from_value(questions).unwrap(),
         session: "session".to_owned(),

@@ -11,6 +11,7 @@ use super::*;
 fn ask() -> Ask {
     Ask {
         call_id: "run/main/0/1/1".to_owned(),
+        driver_call_id: None,
         tool: ToolId::parse("bash").unwrap(),
         input: r#"{"cmd":"git push origin"}"#.to_owned(),
         accesses: vec![r#"shell.run of "git push origin""#.to_owned()],

@@ -26,6 +26,7 @@ impl Screen for Script<'_> {
 fn inquiry(questions: serde_json::Value) -> Inquiry {
     Inquiry {
         call_id: "run_1/main/0/1/1".to_owned(),
+        driver_call_id: None,
         tool: ToolId::parse("question").unwrap(),
         questions: serde_json::from_value(questions).unwrap(),
         session: "session_1".to_owned(),

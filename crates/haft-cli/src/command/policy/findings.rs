@@ -35,7 +35,7 @@ pub(super) fn findings(rules: &[(RuleScope, Rule)], variables: &Variables) -> Ve
 fn is_written(scope: RuleScope) -> bool {
     match scope {
         RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
-        RuleScope::Preset | RuleScope::Builtin => false,
+        RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
     }
 }
 

@@ -83,6 +83,7 @@ impl Origins {
             RuleScope::Preset => &self.preset,
             RuleScope::Builtin => "haft",
             RuleScope::Manifest => &self.manifest,
+            RuleScope::Agent => "the agent's file",
             RuleScope::Project => &self.project,
             RuleScope::Session => "command line",
         }

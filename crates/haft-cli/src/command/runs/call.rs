@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::named::{NamedCall, NamedOutcome, NamedSnapshot};
+use super::session::{self, OfRun};
 use super::undone::{self, Undone};
 use super::{doubt, text, unknown_run};
 use crate::cli::SettingArgs;
@@ -17,6 +18,7 @@ use crate::{hint, output};
 /// All that is known of a call.
 struct Found {
     run: RunRow,
+    session: Option<OfRun>,
     call: CallRow,
     late_outcomes: Vec<LateOutcome>,
     snapshots: Vec<SnapshotNote>,
@@ -52,7 +54,8 @@ pub(super) async fn show(
     let mut undone = undone::find(journal, &run).await?;
     undone.retain(|undone| undone.concerns(&id.to_string()));
     let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
-    let found = Found { run, call, late_outcomes, snapshots, undone };
+    let session = session::find(journal, &id.scope.run).await?;
+    let found = Found { run, session, call, late_outcomes, snapshots, undone };
     if settings.json {
         output::json(&told(&found)?)?;
     } else {
@@ -79,7 +82,7 @@ fn told(found: &Found) -> Result<Told<'_>, CommandError> {
 }
 
 fn words(found: &Found, settings: &SettingArgs) -> String {
-    let Found { run, call, late_outcomes, snapshots, undone } = found;
+    let Found { run, session, call, late_outcomes, snapshots, undone } = found;
     let mut text = head(run, call);
     for late in late_outcomes {
         let when = rfc3339(late.finished_at_ms);
@@ -99,7 +102,8 @@ fn words(found: &Found, settings: &SettingArgs) -> String {
     );
     text.push_str(&answer(call));
     if doubt::is_in_doubt(call, text::is_left_behind(run)) {
-        text.push_str(&doubt::text(run, std::slice::from_ref(call), settings));
+        let going_on = session::going_on(run, session.as_ref(), settings);
+        text.push_str(&doubt::text(std::slice::from_ref(call), going_on, settings));
     }
     text
 }

@@ -5,7 +5,7 @@ use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, RunRow,
 
 use super::text;
 use crate::cli::SettingArgs;
-use crate::{hint, output, plan_run};
+use crate::{hint, output};
 
 /// Calls in doubt that are shown with what to type about them.
 pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
@@ -40,8 +40,8 @@ pub(super) fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
     is_open && call.effect == Effect::Once
 }
 
-/// Returns what is to be said and typed about calls in doubt, empty if there are none.
-pub(super) fn text(run: &RunRow, doubts: &[CallRow], settings: &SettingArgs) -> String {
+/// Returns what is to be said and typed about calls in doubt, and to go on then; empty if there are none.
+pub(super) fn text(doubts: &[CallRow], going_on: Option<String>, settings: &SettingArgs) -> String {
     let what = match doubts.len() {
         0 => return String::new(),
         1 => "1 call is in doubt: it was begun, and it".to_owned(),
@@ -69,9 +69,6 @@ pub(super) fn text(run: &RunRow, doubts: &[CallRow], settings: &SettingArgs) -> 
         let command = format!("haft runs settle {call} {verdict:<14}# {meaning}");
         lines.push(format!("  {}", hint::in_same_journal(&command, settings)));
     }
-    if run.front_end == plan_run::FRONT_END {
-        let command = hint::in_same_journal(&format!("haft resume {}", run.id), settings);
-        lines.push(format!("Then go on with the plan:\n  {command}"));
-    }
+    lines.extend(going_on);
     lines.join("\n") + "\n"
 }

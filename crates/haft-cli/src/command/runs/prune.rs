@@ -13,7 +13,7 @@ use haft_journal::{Journal, Retention};
 use serde::Serialize;
 
 use self::due::Due;
-use super::{DOUBTS_SHOWN_MAX, dead};
+use super::{DOUBTS_SHOWN_MAX, dead, session};
 use crate::error::{CommandError, Status};
 use crate::settings::Durability;
 use crate::state::State;
@@ -22,8 +22,9 @@ use crate::{compose, output, sidecars, time};
 /// Remove old runs with all that belongs to them
 ///
 /// The runs that were quiet for longest go first; one that a process holds stays, and so does one with a call in doubt, of
-/// which somebody has yet to say whether it happened. What is gone can be neither recalled nor undone. Without flags,
-/// keep_days and keep_bytes of the manifest's [durability] hold.
+/// which somebody has yet to say whether it happened. Sessions of agents are runs, too: what was said in one goes with it, and
+/// the sessions of its subagents go with it and not before. What is gone can be neither recalled nor undone, nor gone on with.
+/// Without flags, keep_days and keep_bytes of the manifest's [durability] hold.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -193,7 +194,14 @@ fn say(removed: &Removed, json: bool) -> Result<(), CommandError> {
     for run in &removed.due {
         output::note(run);
     }
-    let runs = counted(removed.runs.len(), "run");
+    let sessions = removed.runs.iter().filter(|run| session::is_one(run)).count();
+    let runs = match sessions {
+        0 => counted(removed.runs.len(), "run"),
+        _ => {
+            let runs = counted(removed.runs.len(), "run");
+            format!("{runs}, {} among them,", counted(sessions, "session"))
+        }
+    };
     let outputs = counted(removed.outputs, "kept output");
     let calls = removed.calls.unwrap_or_default();
     let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");

@@ -6,12 +6,13 @@ use clap::Args;
 use haft_contract::{RunId, Scope};
 use haft_journal::limits::QUERY_CALLS_MAX;
 use haft_journal::{
-    CallOrder, CallQuery, CallRow, Journal, JournalError, LateOutcome, RunQuery, RunRow,
-    SnapshotNote,
+    CallOrder, CallQuery, CallRow, ChatSession, Journal, JournalError, LateOutcome, RunQuery,
+    RunRow, SnapshotNote,
 };
 use serde::Serialize;
 
 use super::named::{NamedCall, NamedEffect, NamedOutcome, NamedSnapshot};
+use super::session::{self, OfRun};
 use super::undone::{self, Undone};
 use super::{call, doubt, text, unknown_run};
 use crate::cli::SettingArgs;
@@ -50,6 +51,7 @@ pub(super) struct ShowArgs {
 /// All that is known of a run and may be shown.
 struct Found {
     run: RunRow,
+    session: Option<OfRun>,
     doubts: Vec<CallRow>,
     retries: Vec<Retry>,
     calls: Vec<CallRow>,
@@ -62,6 +64,9 @@ struct Found {
 #[derive(Serialize)]
 struct Told<'a> {
     run: &'a RunRow,
+    /// The session of an agent that the run is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a ChatSession>,
     /// Whether the process that holds the run is known to be gone; `None` if nobody holds it.
     holder_is_gone: Option<bool>,
     /// Calls that wait for somebody to say what became of them.
@@ -99,19 +104,28 @@ pub(super) async fn run(
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run(&args.run))?;
     let calls = latest(journal, &run, args.limit).await?;
+    let session = session::find(journal, &id).await?;
+    // A session is gone on with in its only attempt.
+    let retries = match session {
+        Some(_) => Vec::new(),
+        None => retries(journal, &calls).await?,
+    };
     let found = Found {
         doubts: doubt::find(journal, &run).await?,
-        retries: retries(journal, &calls).await?,
+        retries,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
         undone: undone::find(journal, &run).await?,
+        session,
         run,
         calls,
     };
     if settings.json {
         output::json(&told(&found)?)?;
     } else {
-        let parts = [head(&found), doubt::text(&found.run, &found.doubts, settings), body(&found)];
+        let going_on = session::going_on(&found.run, found.session.as_ref(), settings);
+        let doubts = doubt::text(&found.doubts, going_on, settings);
+        let parts = [head(&found, settings), doubts, body(&found)];
         output::data(&parts.concat())?;
     }
     let count = u64::try_from(found.calls.len()).unwrap_or(u64::MAX);
@@ -145,9 +159,10 @@ fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
 }
 
 fn told(found: &Found) -> Result<Told<'_>, CommandError> {
-    let Found { run, doubts, retries, calls, late_outcomes, snapshots, undone } = found;
+    let Found { run, session, doubts, retries, calls, late_outcomes, snapshots, undone } = found;
     Ok(Told {
         run,
+        session: session.as_ref().map(|of_run| &of_run.session),
         holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
         in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
         retries,
@@ -188,12 +203,16 @@ async fn retries(journal: &dyn Journal, calls: &[CallRow]) -> Result<Vec<Retry>,
     Ok(retries)
 }
 
-fn head(found: &Found) -> String {
+fn head(found: &Found, settings: &SettingArgs) -> String {
     let run = &found.run;
     let begun =
         format!("{} by {}, haft {}", rfc3339(run.started_at_ms), run.front_end, run.version);
     let mut lines =
         vec![("run", run.id.to_string()), ("root", output::visible(&run.root)), ("begun", begun)];
+    if let Some(session) = &found.session {
+        let show = session.show(settings);
+        lines.push(("session", format!("what was said in it is shown by: {show}")));
+    }
     if let Some(holder) = &run.holder {
         let text = text::holder(holder);
         lines.push((

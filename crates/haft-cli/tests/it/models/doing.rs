@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use expect_test::expect;
+use haft_scripted_model::Reply;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::server::{KEY, ModelServer, Wire, failure};
+use super::server::{KEY, ModelServer, Wire, silence};
 use super::{COMMAND, MISSING, READS};
 use crate::terminal::Terminal;
 use crate::world::World;
@@ -187,7 +188,7 @@ fn each_file(directory: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
 #[test]
 fn without_an_answer_the_output_of_the_plan_is_printed() {
     let world = World::with_files();
-    let replies = vec![Wire::OpenAi.reply(READS), failure(400, "no")];
+    let replies = [Reply::new().text(READS), Reply::failure(400, "no")];
     let server = ModelServer::start(Wire::OpenAi, replies);
     expect![[r#"
         one
@@ -255,7 +256,7 @@ fn a_run_can_be_gone_on_with_without_the_model() {
 #[test]
 fn an_answer_that_takes_too_long_can_be_done_without() {
     let world = World::with_files();
-    let server = ModelServer::start(Wire::OpenAi, vec![Wire::OpenAi.reply(READS), Vec::new()]);
+    let server = ModelServer::start(Wire::OpenAi, [Reply::new().text(READS), silence()]);
     let mut command = server.haft(&world, &DO);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     server.wait_for(2);

@@ -2,9 +2,10 @@
 //! there is no plan.
 
 use expect_test::{Expect, expect};
+use haft_scripted_model::Reply;
 use serde_json::{Value, json};
 
-use super::server::{KEY, ModelServer, Wire, failure, http};
+use super::server::{KEY, ModelServer, Wire, http, silence};
 use super::{COMMAND, MISSING, MISSPELT, READS};
 use crate::world::World;
 
@@ -310,7 +311,7 @@ fn a_model_must_be_named_and_its_key_be_set() {
 fn a_model_that_fails_makes_no_plan() {
     let checks = [
         (
-            failure(401, &format!("Incorrect API key: {KEY}")),
+            Reply::failure(401, &format!("Incorrect API key: {KEY}")),
             "status 2\n",
             expect![[r#"
             --- stderr
@@ -320,7 +321,7 @@ fn a_model_that_fails_makes_no_plan() {
         "#]],
         ),
         (
-            failure(404, "no such model"),
+            Reply::failure(404, "no such model"),
             "status 1\n",
             expect![[r#"
             --- stderr
@@ -346,7 +347,7 @@ fn a_model_that_fails_makes_no_plan() {
     ];
     for (reply, status, expect) in checks {
         let world = World::with_files();
-        let server = ModelServer::start(Wire::OpenAi, vec![reply]);
+        let server = ModelServer::start(Wire::OpenAi, [reply]);
         let shown = server.shown(&world, &MAKE);
         expect.assert_eq(&shown);
         assert!(shown.ends_with(status), "{shown}");
@@ -357,7 +358,7 @@ fn a_model_that_fails_makes_no_plan() {
 fn a_model_has_as_long_as_the_manifest_gives_it() {
     let world = World::with_files();
     world.write("given.toml", "[model]\ntimeout_ms = 50\n");
-    let server = ModelServer::start(Wire::OpenAi, vec![Vec::new()]);
+    let server = ModelServer::start(Wire::OpenAi, [silence()]);
     let given = world.path("given.toml");
     let shown = server.shown(&world, &[&MAKE[..], &["--config", given.to_str().unwrap()]].concat());
     expect![[r#"
@@ -376,7 +377,7 @@ fn a_manifest_that_nobody_trusted_sends_nothing_anywhere() {
         "[model]\nname = \"openai/m\"\nbase_url = \"{}\"\nkey_variable = \"OPENAI_API_KEY\"\n",
         server.url()
     );
-    world.write("work/haft.toml", &manifest.replace(server.url(), "http://127.0.0.1:9/v1"));
+    world.write("work/haft.toml", &manifest.replace(&server.url(), "http://127.0.0.1:9/v1"));
     let with_key = |args: &[&str]| {
         let mut command = world.haft(args);
         command.env("OPENAI_API_KEY", KEY);

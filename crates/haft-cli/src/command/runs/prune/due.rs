@@ -5,18 +5,28 @@ use std::fmt;
 
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, Retention, RunQuery};
+use haft_journal::{
+    CallOrder, CallQuery, CallRow, ChatPart, ChatSession, Journal, JournalError, Retention,
+    RunQuery,
+};
 use serde::Serialize;
 
+use crate::agent_run::on_one_line;
+use crate::command::runs::session;
+use crate::command::sessions::pages;
+use crate::error::CommandError;
 use crate::time;
 
 /// A run that would go.
 #[derive(Serialize)]
 pub(super) struct Due {
     run: RunId,
+    /// What the session of an agent is about, where the run is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
     pub(super) calls: u64,
     bytes: u64,
-    /// How long ago its last call was made.
+    /// How long ago its last call was made, or something was said in it.
     quiet_ms: u64,
     because: Bound,
 }
@@ -36,7 +46,7 @@ pub(super) async fn describe(
     journal: &dyn Journal,
     runs: &[RunId],
     retention: Retention,
-) -> Result<Vec<Due>, JournalError> {
+) -> Result<Vec<Due>, CommandError> {
     let aged = match retention.before_ms {
         Some(_) => journal.due(Retention { bytes_max: None, ..retention }).await?.runs,
         None => Vec::new(),
@@ -45,11 +55,14 @@ pub(super) async fn describe(
     for id in runs {
         let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
         for run in journal.runs(query).await? {
-            let last_ms = run.last_call_at_ms.unwrap_or(run.started_at_ms);
+            let session = session::find(journal, id).await?.map(|of_run| of_run.session);
+            let said_ms = session.as_ref().map(|session| session.updated_at_ms);
+            let last_ms = run.last_call_at_ms.max(said_ms).unwrap_or(run.started_at_ms);
             due.push(Due {
                 run: id.clone(),
                 calls: run.calls,
-                bytes: bytes(journal, id).await?,
+                bytes: bytes(journal, id).await? + said_bytes(journal, session.as_ref()).await?,
+                title: session.and_then(|session| session.title),
                 quiet_ms: SystemClock.now_ms().saturating_sub(last_ms),
                 because: if aged.contains(id) { Bound::Age } else { Bound::Bytes },
             });
@@ -70,6 +83,27 @@ async fn bytes(journal: &dyn Journal, run: &RunId) -> Result<u64, JournalError> 
     }
 }
 
+/// Returns how much was said in a session, as a journal counts it.
+async fn said_bytes(
+    journal: &dyn Journal,
+    session: Option<&ChatSession>,
+) -> Result<u64, CommandError> {
+    let Some(session) = session else { return Ok(0) };
+    let mut bytes = 0;
+    pages::for_each(journal, &session.id, true, |_, parts| {
+        bytes += parts.iter().map(part_bytes).sum::<u64>();
+        Ok(())
+    })
+    .await?;
+    Ok(bytes)
+}
+
+fn part_bytes(part: &ChatPart) -> u64 {
+    let texts = [&part.text, &part.input_json, &part.output_json, &part.signatures_json];
+    let bytes = texts.into_iter().flatten().map(String::len).sum::<usize>();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
 fn call_bytes(call: &CallRow) -> u64 {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let bytes =
@@ -79,13 +113,15 @@ fn call_bytes(call: &CallRow) -> u64 {
 
 impl fmt::Display for Due {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Due { run, calls, bytes, quiet_ms, because } = self;
+        let Due { run, title, calls, bytes, quiet_ms, because } = self;
         let why = match because {
             Bound::Age => "it is older than what is kept",
             Bound::Bytes => "all runs together hold more bytes than are kept",
         };
         let calls = super::counted(usize::try_from(*calls).unwrap_or(usize::MAX), "call");
-        write!(f, "{run}: {calls}, {bytes} bytes, quiet for {}: {why}", age(*quiet_ms))
+        let title = title.as_deref().map(|title| format!(" ({})", on_one_line(title)));
+        let title = title.unwrap_or_default();
+        write!(f, "{run}{title}: {calls}, {bytes} bytes, quiet for {}: {why}", age(*quiet_ms))
     }
 }
 

@@ -1,0 +1,192 @@
+//! The line that is typed: editing and history, on a thread of its own, because reading a line waits for a person. What is
+//! typed is kept in the user's state, so many lines of it, for nobody else to read.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustyline::config::Config;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{DefaultEditor, Editor as LineEditor, ExternalPrinter};
+use tokio::sync::mpsc;
+
+use super::limits::{HISTORY_LINE_BYTES_MAX, HISTORY_LINES_MAX};
+use crate::error::CommandError;
+
+/// What came of asking for a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Line(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Ctrl-D, or there is no terminal any more.
+    End,
+}
+
+/// A line that is to be typed.
+struct Wanted {
+    prompt: String,
+    /// What stands there already.
+    begun: String,
+}
+
+type Printer = Arc<Mutex<dyn ExternalPrinter + Send>>;
+
+/// Reads lines from the terminal.
+pub(super) struct Editor {
+    wanted: Sender<Wanted>,
+    typed: mpsc::UnboundedReceiver<Typed>,
+    printer: Option<Printer>,
+    _settings: TerminalSettings,
+}
+
+/// Writes whole lines above the line that is being typed.
+pub(super) struct Aside {
+    printer: Option<Printer>,
+    begun: String,
+}
+
+/// The settings of the terminal as they were, which come back when this goes: the thread may wait for a line until the
+/// process ends.
+struct TerminalSettings(Option<Termios>);
+
+impl Drop for TerminalSettings {
+    fn drop(&mut self) {
+        if let Some(settings) = &self.0 {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, settings);
+        }
+    }
+}
+
+impl Editor {
+    /// Begins to read lines, with those that were typed before as history.
+    pub(super) fn begin(history: PathBuf) -> Result<Self, CommandError> {
+        let unusable = |err: &dyn std::fmt::Display| {
+            CommandError::failed(format!("this terminal cannot be typed on: {err}"))
+        };
+        let settings = TerminalSettings(tcgetattr(std::io::stdin()).ok());
+        let mut editor = editor(&history).map_err(|err| unusable(&err))?;
+        let printer = editor.create_external_printer().ok();
+        let printer = printer.map(|printer| Arc::new(Mutex::new(printer)) as Printer);
+        let (wanted, wishes) = channel();
+        let (tell, typed) = mpsc::unbounded_channel();
+        let thread = std::thread::Builder::new().name("line editor".to_owned());
+        thread
+            .spawn(move || read(editor, &history, &wishes, &tell))
+            .map_err(|err| unusable(&err))?;
+        Ok(Self { wanted, typed, printer, _settings: settings })
+    }
+
+    /// Asks for a line, which `typed` returns.
+    pub(super) fn want(&self, prompt: &str, begun: String) {
+        let _ = self.wanted.send(Wanted { prompt: prompt.to_owned(), begun });
+    }
+
+    /// Waits for the line that was asked for.
+    pub(super) async fn typed(&mut self) -> Typed {
+        self.typed.recv().await.unwrap_or(Typed::End)
+    }
+
+    /// Returns what writes above the line.
+    pub(super) fn aside(&self) -> Aside {
+        Aside { printer: self.printer.clone(), begun: String::new() }
+    }
+}
+
+impl Aside {
+    /// Returns what writes nowhere.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self { printer: None, begun: String::new() }
+    }
+
+    /// Takes a piece of text, and writes the lines that are whole.
+    pub(super) fn say(&mut self, text: &str) {
+        self.begun.push_str(text);
+        let Some(end) = self.begun.rfind('\n') else { return };
+        let rest = self.begun.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.begun, rest);
+        let lines = match crate::output::stderr_has_colours() {
+            true => lines,
+            false => anstream::adapter::strip_str(&lines).to_string(),
+        };
+        if let Some(printer) = &self.printer {
+            // When nobody sees it there is nobody to tell.
+            let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print(lines);
+        }
+    }
+}
+
+fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
+    let config = Config::builder()
+        .max_history_size(HISTORY_LINES_MAX)?
+        .history_ignore_space(true)
+        .history_ignore_dups(true)?
+        .build();
+    let mut editor = LineEditor::<(), FileHistory>::with_config(config)?;
+    // There may be none yet; and one that cannot be read costs nobody the conversation.
+    if editor.load_history(history).is_ok() {
+        // What was added line by line is cut to its bound.
+        let _ = editor.save_history(history);
+    }
+    Ok(editor)
+}
+
+fn read(
+    mut editor: DefaultEditor,
+    history: &PathBuf,
+    wanted: &Receiver<Wanted>,
+    tell: &mpsc::UnboundedSender<Typed>,
+) {
+    while let Ok(Wanted { prompt, begun }) = wanted.recv() {
+        let typed = match editor.readline_with_initial(&prompt, (&begun, "")) {
+            Ok(line) => {
+                keep(&mut editor, history, &line);
+                Typed::Line(line)
+            }
+            Err(ReadlineError::Interrupted) => Typed::Interrupted,
+            Err(_) => Typed::End,
+        };
+        if tell.send(typed).is_err() {
+            return;
+        }
+    }
+}
+
+fn keep(editor: &mut DefaultEditor, history: &PathBuf, line: &str) {
+    if line.trim().is_empty() || line.len() > HISTORY_LINE_BYTES_MAX {
+        return;
+    }
+    // A history that cannot be written is only missed.
+    if editor.add_history_entry(line).is_ok_and(|is_new| is_new) {
+        let _ = editor.append_history(history);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn so_many_lines_are_kept_and_nobody_else_reads_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history");
+        let mut typed = editor(&path).unwrap();
+        for number in 0..HISTORY_LINES_MAX + 5 {
+            keep(&mut typed, &path, &format!("line {number}"));
+        }
+        keep(&mut typed, &path, " secret");
+        keep(&mut typed, &path, &"x".repeat(HISTORY_LINE_BYTES_MAX + 1));
+        keep(&mut typed, &path, &"y".repeat(HISTORY_LINE_BYTES_MAX));
+        let again = editor(&path).unwrap();
+        assert_eq!(again.history().iter().count(), HISTORY_LINES_MAX);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("secret") && !text.contains("xx"), "{text}");
+        assert!(text.contains("yy") && text.lines().count() <= HISTORY_LINES_MAX + 1);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,49 @@
+//! Why an agent cannot be talked to, in the words and with the exit status of commands.
+
+use haft::RunError;
+use haft_agent::AgentError;
+use haft_journal::{Holder, JournalError};
+
+use crate::error::{CommandError, Kind};
+use crate::time::rfc3339;
+use crate::{model, quote};
+
+/// Returns what the error of a session means for a command.
+pub(crate) fn failure(err: AgentError) -> CommandError {
+    match err {
+        AgentError::UnknownAgent { .. } | AgentError::Narrowing { .. } => {
+            CommandError::usage(err).hint("haft agents list")
+        }
+        AgentError::UnknownChat(_) => CommandError::usage(err).hint("haft sessions list"),
+        AgentError::UnknownMessage { ref chat, .. } => {
+            let hint = format!("haft sessions show {chat}");
+            CommandError::usage(err).hint(hint)
+        }
+        AgentError::OtherRoot { ref chat, ref root } => {
+            let hint = format!("haft agent --root {} --resume {chat}", quote::shell(root));
+            CommandError::usage(err).hint(hint)
+        }
+        AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } | AgentError::Scope(_) => {
+            CommandError::usage(err)
+        }
+        AgentError::Model(err) => model::failure(err),
+        AgentError::Summary(_) | AgentError::EmptySummary => CommandError::model(err),
+        AgentError::Run(RunError::Journal(JournalError::Held { holder }))
+        | AgentError::Journal(JournalError::Held { holder }) => held(&holder),
+        AgentError::Run(err) => CommandError::from(err),
+        AgentError::Journal(err) => CommandError::from(err),
+        err => CommandError::failed(err),
+    }
+}
+
+/// A fork does not take the session from whoever has it.
+fn held(holder: &Holder) -> CommandError {
+    let (session, place) = (&holder.run, &holder.owner.place);
+    let until = rfc3339(holder.expires_at_ms);
+    CommandError::failed(format!(
+        "session {session} is held by {place}, until {until} at least: nothing was done; go on there, end that process, or \
+         fork the session"
+    ))
+    .kind(Kind::Held)
+    .hint(format!("haft sessions fork {session}"))
+}

@@ -1,0 +1,373 @@
+//! What a session looks like: on a terminal, and where nobody watches.
+
+use expect_test::{Expect, expect};
+use haft_agent::ToolResultStatus;
+use haft_contract::{ErrorCode, Kind, Metadata};
+use haft_journal::{MessageFinish, MessageId};
+use haft_model::Usage;
+use serde_json::json;
+
+use super::*;
+
+/// Writes down what goes where: data as it is, everything else marked where a line of it begins.
+struct Written<'w> {
+    text: &'w mut String,
+    is_terminal: bool,
+}
+
+impl Out for Written<'_> {
+    fn data(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn side(&mut self, text: &str) {
+        let begins = self.text.is_empty() || self.text.ends_with('\n');
+        let mark = if begins { "| " } else { "" };
+        self.text.push_str(&format!("{mark}{}", anstream::adapter::strip_str(text)));
+    }
+
+    fn streams(&self) -> bool {
+        self.is_terminal
+    }
+
+    fn is_seen(&self) -> bool {
+        self.is_terminal
+    }
+
+    fn typing(&mut self, _: Option<Aside>) {}
+}
+
+fn chat(number: u128) -> ChatId {
+    ChatId::from_bits(number)
+}
+
+fn of(number: u128, happened: Happened) -> AgentEvent {
+    AgentEvent { happened, session: chat(number) }
+}
+
+fn session(number: u128, parent: Option<u128>) -> AgentEvent {
+    let (agent, model) = ("build".to_owned(), "openai/test".to_owned());
+    of(number, Happened::Session { agent, model, parent: parent.map(chat) })
+}
+
+fn step(number: u128) -> AgentEvent {
+    of(number, Happened::StepStarted { step: 1, message: MessageId::from_bits(1) })
+}
+
+fn text(delta: &str) -> AgentEvent {
+    of(1, Happened::Text { delta: delta.to_owned() })
+}
+
+fn thought(delta: &str) -> AgentEvent {
+    of(1, Happened::Reasoning { delta: delta.to_owned() })
+}
+
+fn call(number: u128, id: &str, tool: &str, input: Value) -> AgentEvent {
+    let title = haft_agent::call_title(tool, &input);
+    let (id, tool) = (id.to_owned(), tool.to_owned());
+    of(
+        number,
+        Happened::ToolCall { id, tool, kind: Kind::Other, input, title, locations: Vec::new() },
+    )
+}
+
+fn result(number: u128, id: &str, tool: &str, answer: Result<&str, &str>) -> AgentEvent {
+    let metadata = Metadata { duration_ms: 5, ..Metadata::default() };
+    let (status, envelope) = match answer {
+        Ok(text) => {
+            (ToolResultStatus::OutputAvailable, Envelope::Output { data: json!(text), metadata })
+        }
+        Err(text) => {
+            let metadata = Metadata { code: Some(ErrorCode::PermissionDenied), ..metadata };
+            let error_text = text.to_owned();
+            (ToolResultStatus::OutputError, Envelope::Error { error_text, metadata })
+        }
+    };
+    let (id, tool) = (id.to_owned(), tool.to_owned());
+    of(number, Happened::ToolResult { id, tool, status, duration_ms: 5, envelope })
+}
+
+fn ended(number: u128, end: &'static str) -> AgentEvent {
+    let usage = Usage { input: 30, output: 4, ..Usage::default() };
+    of(number, Happened::TurnEnded { end, error: None, usage })
+}
+
+fn shown(events: &[AgentEvent], is_terminal: bool) -> String {
+    let mut text = String::new();
+    let mut lines = Lines::new(Written { text: &mut text, is_terminal });
+    events.iter().for_each(|event| lines.event(event.clone()));
+    lines.make_way();
+    drop(lines);
+    text
+}
+
+fn check(events: &[AgentEvent], on_terminal: &Expect, elsewhere: &Expect) {
+    on_terminal.assert_eq(&shown(events, true));
+    elsewhere.assert_eq(&shown(events, false));
+}
+
+fn read(number: u128, id: &str, path: &str) -> AgentEvent {
+    call(number, id, "read", json!({"path": path}))
+}
+
+#[test]
+fn a_call_has_one_line_that_is_there_while_it_runs() {
+    let events = [
+        session(1, None),
+        of(1, Happened::TurnStarted),
+        step(1),
+        thought("I look\nat it."),
+        text("Let me "),
+        text("see.\n"),
+        read(1, "c1", "a.rs"),
+        result(1, "c1", "read", Ok("one\ntwo\n")),
+        of(1, Happened::StepEnded { finish: MessageFinish::ToolCalls, usage: Usage::default() }),
+        step(1),
+        text("\n\nIt is "),
+        text("fine."),
+        ended(1, "done"),
+    ];
+    check(
+        &events,
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | I look at it.
+
+            Let me see.
+            | → read a.rs · 2 lines · 5 ms
+
+            It is fine.
+            | 30 tokens read, 4 written
+        "#]],
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | Let me see.
+            | → read a.rs · 2 lines · 5 ms
+        "#]],
+    );
+}
+
+#[test]
+fn calls_that_are_made_together_are_named_before_and_told_after() {
+    let mut events = vec![session(1, None), step(1)];
+    let ids: Vec<String> =
+        (0..ANNOUNCED_CALLS_MAX + 2).map(|number| format!("c{number}")).collect();
+    events.extend(ids.iter().map(|id| read(1, id, &format!("{id}.rs"))));
+    events.push(result(1, "c1", "read", Ok("one")));
+    events.push(result(1, "c0", "read", Err("read is denied: \u{1b}[2J")));
+    check(
+        &events,
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | → read c0.rs, read c1.rs, read c2.rs, read c3.rs, read c4.rs, …
+            |   read c1.rs · 1 line · 5 ms
+            |   read c0.rs · PERMISSION_DENIED: read is denied: \u{1b}[2J · 5 ms
+        "#]],
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | → read c1.rs · 1 line · 5 ms
+            | → read c0.rs · PERMISSION_DENIED: read is denied: \u{1b}[2J · 5 ms
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_subagent_does_is_set_in() {
+    let begun = |parent: u128, child: u128, background: bool| {
+        let agent = "explore".to_owned();
+        of(
+            parent,
+            Happened::Subagent { call: "t".to_owned(), agent, child: chat(child), background },
+        )
+    };
+    let task = json!({"subagent_type": "explore", "prompt": "look"});
+    let events = [
+        session(1, None),
+        step(1),
+        call(1, "t", "task", task),
+        session(2, Some(1)),
+        begun(1, 2, false),
+        of(2, Happened::Text { delta: "nobody hears this".to_owned() }),
+        read(2, "c1", "a.rs"),
+        session(3, Some(2)),
+        begun(2, 3, true),
+        read(3, "c1", "b.rs"),
+        result(3, "c1", "read", Ok("x")),
+        result(2, "c1", "read", Ok("one\ntwo")),
+        ended(2, "done"),
+        result(1, "t", "task", Ok("found")),
+        ended(3, "failed"),
+    ];
+    check(
+        &events,
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | → task explore
+            |   explore works (ses_00000000000000000000000002)
+            |     explore works in the background (ses_00000000000000000000000003)
+            |     explore · read b.rs · 1 line · 5 ms
+            |   explore · read a.rs · 2 lines · 5 ms
+            |   explore is done (30 tokens read, 4 written)
+            |   task explore · 1 line · 5 ms
+            |     explore is failed (30 tokens read, 4 written)
+        "#]],
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            |   explore works (ses_00000000000000000000000002)
+            |     explore works in the background (ses_00000000000000000000000003)
+            |     explore · read b.rs · 1 line · 5 ms
+            |   explore · read a.rs · 2 lines · 5 ms
+            |   explore is done (30 tokens read, 4 written)
+            | → task explore · 1 line · 5 ms
+            |     explore is failed (30 tokens read, 4 written)
+        "#]],
+    );
+}
+
+#[test]
+fn an_edit_shows_what_it_changed_if_it_did() {
+    let edit = || json!({"path": "a.rs", "old_string": "a\nb", "new_string": "a\nc"});
+    let events = [
+        session(1, None),
+        step(1),
+        call(1, "c1", "edit", edit()),
+        result(1, "c1", "edit", Ok("ok")),
+        call(1, "c2", "edit", edit()),
+        result(1, "c2", "edit", Err("no")),
+    ];
+    check(
+        &events,
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | → edit a.rs · 5 ms
+            |      a
+            |     -b
+            |     +c
+            | → edit a.rs · PERMISSION_DENIED: no · 5 ms
+        "#]],
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | → edit a.rs · 5 ms
+            |      a
+            |     -b
+            |     +c
+            | → edit a.rs · PERMISSION_DENIED: no · 5 ms
+        "#]],
+    );
+}
+
+#[test]
+fn thoughts_and_notices_are_cut() {
+    let fits = "x".repeat(THOUGHT_CHARS_MAX);
+    let of_thought = |texts: &[&str]| {
+        let mut events = vec![step(1)];
+        events.extend(texts.iter().map(|text| thought(text)));
+        events.insert(0, session(1, None));
+        shown(&events, true).lines().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(of_thought(&[&fits]), format!("| {fits}"));
+    assert_eq!(of_thought(&[&fits, "y"]), format!("| {fits}"));
+    assert_eq!(of_thought(&[&format!("{fits}y"), "z"]), format!("| {fits}…"));
+    let notice = |text: &str| {
+        let events = [session(1, None), of(1, Happened::Notice { text: text.to_owned() })];
+        shown(&events, true).lines().nth(1).unwrap().to_owned()
+    };
+    let fits = "x".repeat(NOTICE_CHARS_MAX);
+    assert_eq!(notice(&fits), format!("| the agent is told: {fits}"));
+    assert!(notice(&format!("{fits}y")).ends_with("x…"));
+}
+
+#[test]
+fn what_a_turn_said_that_was_stopped_is_not_lost() {
+    let events = [session(1, None), step(1), text("half an ans"), ended(1, "aborted")];
+    check(
+        &events,
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            half an ans
+            | 30 tokens read, 4 written
+        "#]],
+        &expect![[r#"
+            | session ses_00000000000000000000000001 · build · openai/test
+            | half an ans
+        "#]],
+    );
+}
+
+/// Writes down what a terminal is sent, byte for byte.
+struct Raw<'w> {
+    text: &'w mut String,
+    is_terminal: bool,
+}
+
+impl Out for Raw<'_> {
+    fn data(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn side(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn streams(&self) -> bool {
+        self.is_terminal
+    }
+
+    fn is_seen(&self) -> bool {
+        self.is_terminal
+    }
+
+    fn typing(&mut self, _: Option<Aside>) {}
+}
+
+#[test]
+fn nothing_that_comes_controls_the_terminal() {
+    const EVIL: &str = "\u{1b}]0;title\u{7}\u{9b}2J\u{202e}x";
+    let subagent = Happened::Subagent {
+        call: EVIL.to_owned(),
+        agent: EVIL.to_owned(),
+        child: chat(2),
+        background: false,
+    };
+    let begun = |number, parent: Option<u128>| {
+        let (agent, model) = (EVIL.to_owned(), EVIL.to_owned());
+        of(number, Happened::Session { agent, model, parent: parent.map(chat) })
+    };
+    let events = [
+        begun(1, None),
+        step(1),
+        thought(EVIL),
+        text(EVIL),
+        call(1, "c1", EVIL, json!({"path": EVIL})),
+        result(1, "c1", EVIL, Err(EVIL)),
+        call(1, "c2", "write", json!({"path": EVIL, "content": EVIL})),
+        result(1, "c2", "write", Ok(EVIL)),
+        // One whose answer broke off was not told of before.
+        result(1, "c3", EVIL, Err(EVIL)),
+        of(1, subagent),
+        begun(2, Some(1)),
+        call(2, "c1", EVIL, json!({"cmd": EVIL})),
+        result(2, "c1", EVIL, Ok(EVIL)),
+        result(2, "c2", EVIL, Ok(EVIL)),
+        of(1, Happened::Notice { text: EVIL.to_owned() }),
+        of(
+            2,
+            Happened::TurnEnded {
+                end: "failed",
+                error: Some(EVIL.to_owned()),
+                usage: Usage::default(),
+            },
+        ),
+        ended(1, "failed"),
+    ];
+    for is_terminal in [true, false] {
+        let mut shown = String::new();
+        let mut lines = Lines::new(Raw { text: &mut shown, is_terminal });
+        events.iter().for_each(|event| lines.event(event.clone()));
+        lines.make_way();
+        drop(lines);
+        for evil in ["\u{1b}]", "\u{7}", "\u{9b}", "\u{202e}"] {
+            assert!(!shown.contains(evil), "{evil:?} in {shown:?}");
+        }
+    }
+}

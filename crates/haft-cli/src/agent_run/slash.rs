@@ -1,0 +1,105 @@
+//! What can be typed to haft instead of to the agent: words that begin with a slash.
+
+/// What a line that begins with a slash asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slash {
+    Help,
+    New,
+    /// To set aside what was said since the prompt so many prompts ago, from 1.
+    Rewind(usize),
+    Fork,
+    /// To begin with that agent, or to say which ones there are.
+    Agent(Option<String>),
+    Todos,
+    Quit,
+    /// None of them, and why.
+    Unknown(String),
+}
+
+/// What there is, as `/help` says it.
+pub(super) const HELP: &str = "\
+/new           begin a new session
+/agent [NAME]  begin a new session with another agent; without a name, list the agents
+/rewind [N]    set your last prompt aside (or the last N) with all that followed, to say it otherwise
+/fork          go on in a copy of this session, and leave this one as it is
+/todos         show the agent's list of what is to be done
+/help          show this
+/quit          end; Ctrl-D does so, too
+
+Ctrl-C stops a turn. An empty line goes on with a turn that was stopped. A line that begins with a space is said to the agent
+as it is, and is not kept in the history.";
+
+impl Slash {
+    /// Returns what a line asks haft for; nothing if it is for the agent.
+    pub(super) fn of(line: &str) -> Option<Self> {
+        let rest = line.strip_prefix('/')?;
+        let mut words = rest.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        // A path is no command.
+        if name.contains('/') || rest.starts_with(char::is_whitespace) {
+            return None;
+        }
+        let argument = words.next();
+        if words.next().is_some() {
+            return Some(Self::Unknown(format!("/{name} takes no more than one word")));
+        }
+        Some(Self::named(name, argument))
+    }
+
+    fn named(name: &str, argument: Option<&str>) -> Self {
+        match (name, argument) {
+            ("help", None) => Self::Help,
+            ("new", None) => Self::New,
+            ("fork", None) => Self::Fork,
+            ("todos", None) => Self::Todos,
+            ("quit" | "exit", None) => Self::Quit,
+            ("agent", name) => Self::Agent(name.map(str::to_owned)),
+            ("rewind", None) => Self::Rewind(1),
+            ("rewind", Some(count)) => match count.parse() {
+                Ok(count) if count > 0 => Self::Rewind(count),
+                Ok(_) | Err(_) => {
+                    Self::Unknown(format!("/rewind {count}: expected a number of prompts, from 1"))
+                }
+            },
+            ("help" | "new" | "fork" | "todos" | "quit" | "exit", Some(_)) => {
+                Self::Unknown(format!("/{name} takes nothing after it"))
+            }
+            (name, _) => Self::Unknown(format!(
+                "/{name} is no command: see /help; a line that begins with a space is said to the agent"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_begin_with_a_slash_are_for_haft() {
+        let check =
+            |line: &str, expect: Option<Slash>| assert_eq!(Slash::of(line), expect, "{line}");
+        check("/help", Some(Slash::Help));
+        check("/rewind", Some(Slash::Rewind(1)));
+        check("/rewind 3 ", Some(Slash::Rewind(3)));
+        check("/agent plan", Some(Slash::Agent(Some("plan".to_owned()))));
+        check("/agent", Some(Slash::Agent(None)));
+        check("/exit", Some(Slash::Quit));
+        check("/etc/passwd, what is that?", None);
+        check(" /help", None);
+        check("/ no", None);
+        check("fix it", None);
+        for line in ["/", "/nope", "/rewind 0", "/rewind x", "/new now", "/rewind 1 2"] {
+            assert!(matches!(Slash::of(line), Some(Slash::Unknown(_))), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_command() {
+        for name in HELP.lines().filter_map(|line| line.split_whitespace().next()) {
+            if name.starts_with('/') {
+                assert!(!matches!(Slash::of(name), Some(Slash::Unknown(_)) | None), "{name}");
+            }
+        }
+    }
+}

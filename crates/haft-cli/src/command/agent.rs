@@ -1,0 +1,249 @@
+//! `haft agent`: one turn of an agent for a prompt, or a conversation at the terminal. Which events there are and what
+//! happens in a turn is the agent crate's business.
+
+use std::io::{self, IsTerminal as _};
+
+use clap::Args;
+use haft_agent::{AgentError, Chat, NewChat, Prompt, TurnEnd};
+use haft_journal::{ChatId, ChatQuery, ChatSession, Journal};
+
+use crate::agent_run::{
+    AgentAsker, Conversation, Look, Turns, View, asker, failure, goes_on, note_of, or_headless,
+    status_of,
+};
+use crate::cli::SettingArgs;
+use crate::compose::agent::{AgentFront, AgentWork};
+use crate::error::{CommandError, Status};
+use crate::model::ModelArgs;
+use crate::settings::Settings;
+use crate::state::State;
+use crate::{compose, input, output, settings};
+
+/// What stands for the session that was used last in a workspace.
+pub(crate) const LAST: &str = "last";
+
+/// Talk to an agent that works in this directory
+///
+/// With a prompt the agent has one turn: it is asked, makes the calls that it wants, and its last answer is printed; what
+/// happens meanwhile is said on standard error. Without one, on a terminal, a conversation begins: /help shows what can be
+/// typed there. Text that is piped in is the prompt.
+///
+/// Every call is checked, journaled and confined as by haft call. What is to be asked is asked on the terminal; where nobody
+/// can be asked it is refused. Ctrl-C stops the turn, a second one ends haft; what was said and done is kept either way, and a
+/// session is gone on with by --resume: calls that were made before are not made again.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft agent --model openai/gpt-5
+  haft agent 'Fix the failing test'
+  haft agent --agent plan 'Where are rules decided?'
+  cargo test 2>&1 | haft agent
+  haft agent --resume last 'Now the other one'
+  haft agent --headless --json 'Update the changelog' | jq -c .type
+
+In haft.toml:
+  [agent]
+  default = \"build\"          # the agent that is talked to
+  context_tokens = 128000    # what the model can read
+  output_tokens = 8000       # the longest answer; left to the provider unless set
+  max_steps = 200            # answers of the model in one turn
+
+The status is 0 if the agent said all that it had to say, 1 if the turn failed or was stopped, and 4 if it is
+not known whether an effect happened.")]
+pub(crate) struct AgentArgs {
+    /// What is to be done, @FILE to read it from a file, or - for standard input
+    prompt: Option<String>,
+    /// Agent to talk to: build, unless the manifest names another one ([agent] default)
+    ///
+    /// A session that is gone on with keeps the agent that it was begun with.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    agent: Option<String>,
+    /// Session to go on with, as haft sessions list shows it, or last for the latest one of this workspace
+    ///
+    /// A turn that was interrupted is gone on with unless a prompt is given.
+    #[arg(long, value_name = "SESSION")]
+    resume: Option<String>,
+    /// Ask nobody, also on a terminal: what would be asked is refused
+    #[arg(long)]
+    headless: bool,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// What is to be done in a session.
+enum Work {
+    Turn(Prompt),
+    Conversation,
+}
+
+/// What came of it.
+enum Done {
+    Ended(ChatId, TurnEnd),
+    /// The turn began, and its end was told with all that happened in it.
+    Failed(CommandError),
+    Talked,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: AgentArgs,
+    setting_args: &SettingArgs,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let work = work(&args, setting_args)?;
+    let settings = settings::resolve(setting_args, state)?;
+    let look = if setting_args.json { Look::Json } else { Look::Text };
+    let view = View::begin(look)?;
+    let asker = asker(&settings.project, view.screen(), args.headless);
+    let front = AgentFront {
+        model: &args.model,
+        agent: args.agent.as_deref(),
+        asker: or_headless(asker.as_ref()),
+        watcher: view.watcher(),
+    };
+    let host = compose::agent_host(front, &settings, state).await?;
+    let session = Session { args: &args, settings: &settings, host: &host, view: &view, asker };
+    let done = match work {
+        Work::Turn(prompt) => session.turn(prompt).await,
+        Work::Conversation => session.conversation(state).await.map(|()| Done::Talked),
+    };
+    host.close().await;
+    // Once nobody tells it anything more, what it was told is shown.
+    drop(host);
+    view.end().await;
+    tell(done?, setting_args)
+}
+
+fn work(args: &AgentArgs, setting_args: &SettingArgs) -> Result<Work, CommandError> {
+    if let Some(given) = &args.prompt {
+        let text = input::read_text(given, "prompt")?;
+        // Before a session is begun for it.
+        return match text.trim().is_empty() {
+            true => Err(failure(AgentError::EmptyPrompt)),
+            false => Ok(Work::Turn(Prompt::Say(text))),
+        };
+    }
+    if io::stdin().is_terminal() {
+        let is_whole = io::stdout().is_terminal() && io::stderr().is_terminal();
+        return match (is_whole && !setting_args.json, args.resume.is_some()) {
+            (true, _) => Ok(Work::Conversation),
+            (false, true) => Ok(Work::Turn(Prompt::GoOn)),
+            (false, false) => Err(no_prompt()),
+        };
+    }
+    let text = input::read_text("-", "prompt")?;
+    match (text.trim().is_empty(), args.resume.is_some()) {
+        (false, _) => Ok(Work::Turn(Prompt::Say(text))),
+        (true, true) => Ok(Work::Turn(Prompt::GoOn)),
+        (true, false) => Err(no_prompt()),
+    }
+}
+
+fn no_prompt() -> CommandError {
+    let message =
+        "there is no prompt, and no terminal to have a conversation on: say what is to be done";
+    CommandError::usage(message).hint("haft agent 'What is this project about?'")
+}
+
+/// What a session is had with.
+struct Session<'a> {
+    args: &'a AgentArgs,
+    settings: &'a Settings,
+    host: &'a AgentWork,
+    view: &'a View,
+    asker: Option<std::sync::Arc<AgentAsker>>,
+}
+
+impl Session<'_> {
+    /// Begins the session, or opens the one that is gone on with.
+    async fn open(&self) -> Result<Chat, CommandError> {
+        let Some(named) = &self.args.resume else {
+            let agent = self.host.agent.clone();
+            let has_model = self.host.agents.get(&agent).is_some_and(|agent| agent.model.is_some());
+            if !has_model {
+                self.args.model.check_named(&self.settings.model)?;
+            }
+            let new = NewChat { agent, ..NewChat::default() };
+            return self.host.host.begin(new).await.map_err(failure);
+        };
+        let journal = self.host.runtime.journal();
+        let root = self.host.runtime.roots().workspace().to_string_lossy().into_owned();
+        let id = named_session(named, &root, &**journal).await?;
+        let chat = self.host.host.open(&id).await.map_err(failure)?;
+        let chooses = self.host.agents.get(chat.agent()).is_some_and(|agent| agent.model.is_some());
+        if let Some(note) = self.args.model.note_of_kept(chat.model()).filter(|_| !chooses) {
+            self.view.screen().note(note);
+        }
+        Ok(chat)
+    }
+
+    async fn turn(self, prompt: Prompt) -> Result<Done, CommandError> {
+        let mut chat = self.open().await?;
+        let mut turns = Turns::new(self.view.screen(), self.asker)?;
+        match turns.have_all(&mut chat, prompt).await {
+            Ok(end) => Ok(Done::Ended(chat.id().clone(), end)),
+            Err(err @ (AgentError::EmptyPrompt | AgentError::PromptTooLong { .. })) => {
+                Err(failure(err))
+            }
+            Err(err) => Ok(Done::Failed(failure(err))),
+        }
+    }
+
+    async fn conversation(self, state: &State) -> Result<(), CommandError> {
+        let chat = self.open().await?;
+        let (screen, history) = (self.view.screen(), state.agent_history());
+        Conversation::new(self.host, chat, screen, self.asker, history)?.hold().await
+    }
+}
+
+/// Returns the session of that name.
+pub(crate) async fn named_session(
+    named: &str,
+    root: &str,
+    journal: &dyn Journal,
+) -> Result<ChatId, CommandError> {
+    if named != LAST {
+        return ChatId::parse(named)
+            .map_err(|err| CommandError::usage(err).hint("haft sessions list"));
+    }
+    let root = Some(root.to_owned());
+    let query = ChatQuery { root, only_top: true, ..ChatQuery::default() };
+    let mut latest = journal.chats(query).await?.into_iter();
+    latest.find(has_words).map(|chat| chat.id).ok_or_else(no_session)
+}
+
+/// Returns whether something was said in a session: whoever began one and left it at that does not look for it.
+pub(crate) fn has_words(session: &ChatSession) -> bool {
+    session.title.is_some() || session.steps > 0
+}
+
+/// Returns the error of a command about the latest session where there is none.
+pub(crate) fn no_session() -> CommandError {
+    CommandError::usage("there is no session in this workspace yet")
+        .hint("haft agent 'What is this project about?'")
+}
+
+/// Prints the answer where it was not read while it came, and says why a turn is not done.
+fn tell(done: Done, setting_args: &SettingArgs) -> Result<Status, CommandError> {
+    let (session, end) = match done {
+        Done::Ended(session, end) => (session, end),
+        Done::Talked => return Ok(Status::Done),
+        Done::Failed(err) if setting_args.json => {
+            // Programs were told by the last event.
+            output::error(&err.message, err.hint.as_deref());
+            return Ok(err.status);
+        }
+        Done::Failed(err) => return Err(err),
+    };
+    let is_read = setting_args.json || io::stdout().is_terminal();
+    if let TurnEnd::Done { text } = &end
+        && !is_read
+    {
+        output::data(text.trim_end())?;
+    }
+    if let Some(note) = note_of(&end) {
+        let hint = goes_on(&end).then(|| format!("haft agent --resume {session}"));
+        output::error(&note, hint.as_deref());
+    }
+    Ok(status_of(&end))
+}

@@ -1,0 +1,53 @@
+//! `haft sessions rewind`: the end of a session set aside.
+
+use clap::Args;
+use haft_journal::MessageId;
+use serde_json::json;
+
+use crate::agent_run::failure;
+use crate::cli::SettingArgs;
+use crate::command::agent::named_session;
+use crate::compose;
+use crate::error::{CommandError, Status};
+use crate::output;
+use crate::settings::Settings;
+use crate::state::State;
+
+/// Set a message and all that followed aside
+///
+/// The agent does not read them any more. Nothing is deleted (haft sessions show --rewound), and nothing that was done is
+/// undone: haft undo does that.
+#[derive(Args)]
+pub(super) struct RewindArgs {
+    /// The session, as haft sessions list shows it, or last for the latest one of this workspace
+    session: String,
+    /// First message that is set aside, one that you said, as haft sessions show shows it
+    message: String,
+}
+
+pub(super) async fn run(
+    args: &RewindArgs,
+    setting_args: &SettingArgs,
+    settings: &Settings,
+    state: &State,
+) -> Result<Status, CommandError> {
+    let from = MessageId::parse(&args.message).map_err(|err| {
+        CommandError::usage(err)
+            .hint(format!("haft sessions show {}", crate::quote::shell(&args.session)))
+    })?;
+    let work = compose::agent::silent_host(settings, state).await?;
+    let root = super::root(settings)?;
+    let id = named_session(&args.session, &root, &**work.runtime.journal()).await?;
+    let rewound = match work.host.open(&id).await {
+        Ok(mut chat) => chat.rewind(&from).await,
+        Err(err) => Err(err),
+    };
+    work.close().await;
+    let count = rewound.map_err(failure)?;
+    if setting_args.json {
+        output::json(&json!({"session": id, "from": from, "messages": count}))?;
+    } else {
+        output::data(&format!("{count} messages of {id} are set aside"))?;
+    }
+    Ok(Status::Done)
+}

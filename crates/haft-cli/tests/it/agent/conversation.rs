@@ -1,0 +1,270 @@
+//! A conversation at the terminal: what is typed, what is shown, and what is asked in the middle of it.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use expect_test::{Expect, expect};
+use haft_scripted_model::Reply;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::Stage;
+use crate::terminal::Terminal;
+use crate::world::World;
+
+const PROMPT: &str = "build> ";
+
+/// Holds a conversation: waits until something is shown, and then types.
+fn talk(stage: &Stage, args: &[&str], lines: &[(&str, &str)]) -> (String, Option<i32>) {
+    let mut terminal = Terminal::new();
+    let mut command = stage.haft(&[&["agent"], args].concat());
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
+    let child = terminal.start_whole(&mut command);
+    for (shown, typed) in lines {
+        terminal.wait_for_any(shown);
+        terminal.type_text(typed);
+    }
+    let (shown, _, status) = terminal.finish(child);
+    (stage.masked(&plain(&shown)), status)
+}
+
+/// Returns what is left on the screen: a line is drawn again and again while it is typed.
+fn plain(shown: &str) -> String {
+    shown.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a line as it is when all of it was written, whatever moved the cursor meanwhile.
+fn line(written: &str) -> String {
+    let mut cells: Vec<char> = Vec::new();
+    let mut column = 0;
+    let mut rest = written.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\r' => column = 0,
+            '\u{1b}' => {
+                let mut sequence = String::new();
+                while !sequence.ends_with(|it: char| it.is_ascii_alphabetic()) {
+                    let Some(next) = rest.next() else { break };
+                    sequence.push(next);
+                }
+                match sequence.strip_prefix('[').unwrap_or_default() {
+                    "K" => cells.truncate(column),
+                    right if right.ends_with('C') => {
+                        column += right.trim_end_matches('C').parse().unwrap_or(1);
+                    }
+                    _ => {}
+                }
+            }
+            character => {
+                cells.resize(cells.len().max(column + 1), ' ');
+                cells[column] = character;
+                column += 1;
+            }
+        }
+    }
+    cells.iter().collect::<String>().trim_end().to_owned()
+}
+
+fn check(stage: &Stage, args: &[&str], lines: &[(&str, &str)], expect: &Expect) {
+    let (shown, status) = talk(stage, args, lines);
+    expect.assert_eq(&format!("{shown}--- status {}\n", status.unwrap_or(-1)));
+}
+
+#[test]
+fn lines_are_typed_and_answered() {
+    let replies = [
+        Reply::new().text("Hello.").call("read", json!({"path": "notes.txt"})),
+        Reply::new().text("It counts to three."),
+        Reply::new().text("You are welcome."),
+    ];
+    let stage = Stage::new(World::with_files(), replies);
+    let lines = [(PROMPT, "What do the notes say?\r"), (PROMPT, "Thanks\r"), (PROMPT, "/quit\r")];
+    check(
+        &stage,
+        &[],
+        &lines,
+        &expect![[r#"
+        session ses_1 · build · openai/test
+        /help shows what can be typed
+        build> What do the notes say?
+
+        Hello.
+        → read notes.txt · 3 lines · 0 ms
+
+        It counts to three.
+        60 tokens read, 8 written
+        build> Thanks
+        You are welcome.
+        30 tokens read, 4 written
+        build> /quit
+        to go on: haft agent --resume ses_1
+        --- status 0
+    "#]],
+    );
+    let history = stage.world.path("state/agent-history");
+    assert_eq!(history.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let typed = std::fs::read_to_string(history).unwrap();
+    assert!(typed.contains("What do the notes say?\nThanks\n/quit\n"), "{typed}");
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_is_in_nobodys_way() {
+    let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
+    stage.shown(&["agent", "Hello"]);
+    let session = stage.latest();
+    let (shown, status) = talk(&stage, &[], &[(PROMPT, "\u{4}")]);
+    assert_eq!(status, Some(0), "{shown}");
+    assert_eq!(stage.latest(), session);
+    let (shown, _) = talk(&stage, &["--resume", "last"], &[(PROMPT, "\u{4}")]);
+    assert!(shown.contains("1 prompt so far"), "{shown}");
+}
+
+#[test]
+fn a_call_is_asked_about_in_the_middle_of_it() {
+    let write = |name: &str| json!({"path": name, "content": "hello\n"});
+    let replies = [
+        Reply::new().call("write", write("a.txt")),
+        Reply::new().call("write", write("b.txt")),
+        Reply::new().text("One of them is there."),
+    ];
+    let stage = Stage::new(World::new(), replies);
+    let lines =
+        [(PROMPT, "Write\r"), ("[r]eject: ", "o\n"), ("[r]eject: ", "r\n"), (PROMPT, "\u{4}")];
+    check(
+        &stage,
+        &["--preset", "ask"],
+        &lines,
+        &expect![[r#"
+        session ses_1 · build · openai/test
+        /help shows what can be typed
+        build> Write
+        → write a.txt
+
+        The tool write needs approval.
+
+        It wants:
+          fs.write of "a.txt"
+
+        Input:
+          {"path":"a.txt","content":"hello\n"}
+
+        Why you are asked:
+          write needs approval for fs.write of "a.txt": no rule matches, and then the
+            answer is ask; the rule `allow write "a.txt"` would allow it
+
+        Allow it? [o]nce, always in this [s]ession, always for this [p]roject, [r]eject: o
+          write a.txt · 0 ms
+            +hello
+        → write b.txt
+
+        The tool write needs approval.
+
+        It wants:
+          fs.write of "b.txt"
+
+        Input:
+          {"path":"b.txt","content":"hello\n"}
+
+        Why you are asked:
+          write needs approval for fs.write of "b.txt": no rule matches, and then the
+            answer is ask; the rule `allow write "b.txt"` would allow it
+
+        Allow it? [o]nce, always in this [s]ession, always for this [p]roject, [r]eject: r
+          write b.txt · PERMISSION_DENIED: the user rejected the call (write needs approval for fs.write of "b.txt": no rule matches, and then the answer is ask; the rule `allow write "b.txt"` would all… · 0 ms
+
+        One of them is there.
+        90 tokens read, 12 written
+        build>
+        to go on: haft agent --resume ses_1
+        --- status 0
+    "#]],
+    );
+    assert!(stage.world.path("work/a.txt").exists() && !stage.world.path("work/b.txt").exists());
+}
+
+#[test]
+fn what_begins_with_a_slash_is_for_haft() {
+    let replies = [
+        Reply::new().text("First."),
+        Reply::new().text("Second."),
+        Reply::new().text("In the copy."),
+        Reply::new().text("Only reading."),
+    ];
+    let stage = Stage::new(World::new(), replies);
+    let lines = [
+        (PROMPT, "One\r"),
+        (PROMPT, "Two\r"),
+        (PROMPT, "/rewind\r"),
+        // The prompt that was set aside stands there to be said otherwise.
+        ("build> Two", "\u{15}/fork\r"),
+        (PROMPT, "Three\r"),
+        (PROMPT, "/agent nobody\r"),
+        (PROMPT, "/agent plan\r"),
+        ("plan> ", "Four\r"),
+        ("plan> ", "/todos\r"),
+        ("plan> ", "/nope\r"),
+        ("plan> ", "\u{4}"),
+    ];
+    let (shown, status) = talk(&stage, &[], &lines);
+    assert_eq!(status, Some(0), "{shown}");
+    for said in [
+        "2 messages are set aside",
+        "this is a copy",
+        "nobody",
+        "nothing is on the agent's list",
+        "/nope is no command",
+    ] {
+        assert!(shown.contains(said), "{said} in {shown}");
+    }
+    // The copy knows the first prompt and not the one that was set aside.
+    assert!(stage.told(2).contains("One") && !stage.told(2).contains("Two"), "{}", stage.told(2));
+    assert!(!stage.told(3).contains("Three"), "{}", stage.told(3));
+    assert!(stage.told(3).contains("You change nothing"), "{}", stage.told(3));
+}
+
+#[test]
+fn an_interrupt_ends_the_turn_and_not_the_conversation() {
+    let replies = [
+        Reply::new().text("It begins\n").waiting_for("go").text("never"),
+        Reply::new().text("Here is the rest."),
+    ];
+    let stage = Stage::new(World::new(), replies);
+    let mut terminal = Terminal::new();
+    let mut command = stage.haft(&["agent"]);
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
+    let child = terminal.start_whole(&mut command);
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("Tell me\r");
+    terminal.wait_for_any("It begins");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    terminal.wait_for_any("press Enter to go on with it");
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("\r");
+    terminal.wait_for_any("Here is the rest.");
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("/quit\r");
+    let (shown, _, status) = terminal.finish(child);
+    assert_eq!(status, Some(0), "{shown}");
+}
+
+#[test]
+fn a_question_that_is_withdrawn_takes_no_line_of_what_follows() {
+    let write = json!({"path": "a.txt", "content": "hello\n"});
+    let replies = [Reply::new().call("write", write), Reply::new().text("As you like.")];
+    let stage = Stage::new(World::new(), replies);
+    let mut terminal = Terminal::new();
+    let mut command = stage.haft(&["agent", "--preset", "ask"]);
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
+    let child = terminal.start_whole(&mut command);
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("Write\r");
+    terminal.wait_for_any("[r]eject: ");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("Do not\r");
+    terminal.wait_for_any("As you like.");
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("\u{4}");
+    let (shown, _, status) = terminal.finish(child);
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(!stage.world.path("work/a.txt").exists());
+}

@@ -1,0 +1,85 @@
+//! Being stopped by signals, and two processes that want one session.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use haft_scripted_model::{Ended, Reply};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::Stage;
+use crate::world::World;
+
+#[test]
+fn a_signal_stops_the_turn_and_what_was_said_is_kept() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let reply = Reply::new().text("It begins").waiting_for("go").text(" and ends.");
+        let stage = Stage::new(World::new(), [reply, Reply::new().text("Here is the rest.")]);
+        let mut command = stage.haft(&["agent", "Tell me", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // What was sent and has not come is not kept.
+        let stream = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut stream = stream.skip_while(|line| !line.contains("It begins"));
+        assert!(stream.next().is_some());
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert!(stream.last().unwrap().contains(r#""end":"aborted""#));
+        let shown = stage.world.shown(&child.wait_with_output().unwrap());
+        assert!(shown.contains("stopping the turn"), "{shown}");
+        assert!(shown.contains("error: the turn was stopped"), "{shown}");
+        assert!(shown.contains("hint: haft agent --resume ses_"), "{shown}");
+        assert!(shown.ends_with("--- status 1\n"), "{shown}");
+        assert_eq!(stage.model.requests()[0].ended, Some(Ended::HungUp));
+        let kept = stage.world.run(&["sessions", "show", "last"]);
+        assert!(kept.contains("(aborted)\nIt begins\n"), "{kept}");
+        let output = stage.haft(&["agent", "--resume", "last"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "Here is the rest.\n");
+    }
+}
+
+#[test]
+fn a_command_that_runs_is_stopped_with_its_turn() {
+    let fifo = "exec > fifo; echo begun; sleep 1000";
+    let replies = [Reply::new()
+        .call("bash", json!({"cmd": fifo}))
+        .call("write", json!({"path": "a", "content": "b"}))];
+    let stage = Stage::new(World::new(), replies);
+    let path = stage.world.fifo("work/fifo");
+    let child = stage
+        .haft(&["agent", "Run it", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lifeline = std::fs::File::open(path).unwrap();
+    std::io::Read::read_exact(&mut lifeline, &mut [0; 6]).unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stream = String::from_utf8(output.stdout).unwrap();
+    assert!(stream.lines().last().unwrap().contains(r#""end":"aborted""#), "{stream}");
+    assert!(stream.contains("this call was not made: the turn was stopped"), "{stream}");
+    assert!(!stage.world.path("work/a").exists());
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_session_that_another_process_has_can_be_forked() {
+    let reply = Reply::new().waiting_for("go").text("Done.");
+    let stage = Stage::new(
+        World::new(),
+        [Reply::new().text("Hello."), reply, Reply::new().text("In the copy.")],
+    );
+    stage.shown(&["agent", "Hello"]);
+    let mut first = stage.haft(&["agent", "--resume", "last", "Wait"]);
+    let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    stage.model.wait_until_held("go");
+    let second = stage.shown(&["agent", "--resume", "last", "Me too"]);
+    assert!(second.contains("error: session ses_1 is held by process 7 on host"), "{second}");
+    assert!(second.contains("hint: haft sessions fork ses_1"), "{second}");
+    assert!(second.ends_with("--- status 1\n"), "{second}");
+    let fork = stage.world.run(&["sessions", "fork", "last"]);
+    let answered = stage.haft(&["agent", "--resume", fork.trim(), "And here?"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&answered.stdout), "In the copy.\n");
+    stage.model.release("go");
+    let output = first.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Done.\n");
+}

@@ -1,0 +1,102 @@
+//! Models that do one thing after the other and know where they are, whoever goes on with them: each reply follows from
+//! what was said and answered, so that a session has the same end wherever it was killed. After a call that is in doubt, and
+//! after an answer that broke off, they look at what there is, as a careful agent does.
+
+use haft_scripted_model::{Reply, When};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// What is in the system prompts of the agents, each in no other.
+pub(super) const AGENT: &str = "You are an agent that works";
+pub(super) const EXPLORER: &str = "You find things in a workspace";
+pub(super) const HELPER: &str = "You do one task for another agent";
+
+/// Where commands leave what they did, a line for each.
+const EFFECTS: &str = "effects.txt";
+
+/// After these words a model does not know what was done.
+const UNSURE: [&str; 2] = ["may or may not have happened", "none of its calls was made"];
+
+/// How often something is tried again; once more than any test kills.
+const TRIES_MAX: usize = 5;
+
+/// One thing to do.
+pub(super) enum Step {
+    /// A command that has an effect, which is not safe to repeat.
+    Add(&'static str),
+    /// A task for a subagent, and what its answer, or the word of its beginning, holds.
+    Task { input: Value, leads: &'static str },
+}
+
+impl Step {
+    /// What is said with the call, the first time and each time after it was found not to have happened.
+    fn said(&self, tries: usize) -> String {
+        match self {
+            Self::Add(word) => format!("Now{} {word}.", " again".repeat(tries)),
+            Self::Task { .. } => "Somebody else does this.".to_owned(),
+        }
+    }
+
+    fn reply(&self) -> Reply {
+        self.try_after(0)
+    }
+
+    fn try_after(&self, tries: usize) -> Reply {
+        let reply = Reply::new().text(&self.said(tries));
+        match self {
+            Self::Add(word) => {
+                // The very same call stays in doubt until a person has settled it.
+                let other = "; true".repeat(tries);
+                let cmd = format!("echo {word} >> {EFFECTS}; echo added {word}{other}");
+                reply.call("bash", json!({ "cmd": cmd }))
+            }
+            Self::Task { input, .. } => reply.call("task", input.clone()),
+        }
+    }
+
+    fn leads(&self) -> String {
+        match self {
+            Self::Add(word) => format!("added {word}"),
+            Self::Task { leads, .. } => (*leads).to_owned(),
+        }
+    }
+}
+
+/// Returns the replies of a model that does these things and ends with these words.
+pub(super) fn worker(system: &str, steps: &[Step], end: &str) -> Vec<Reply> {
+    let when = |last: Option<&str>, said: Option<&str>| When {
+        system: Some(system.to_owned()),
+        last: last.map(str::to_owned),
+        said: said.map(str::to_owned),
+        ..When::default()
+    };
+    let ending = || Reply::new().text(end);
+    let follows = |place: usize| steps.get(place).map_or_else(ending, Step::reply);
+    let mut replies = Vec::new();
+    // Whatever was said last is looked at.
+    for step in steps.iter().rev() {
+        let Step::Add(word) = step else { continue };
+        let cmd = format!("grep -qx {word} {EFFECTS} && echo added {word} || echo missing {word}");
+        let look = || Reply::new().text("I look.").call("bash", json!({ "cmd": cmd }));
+        let said = step.said(0);
+        replies.extend(UNSURE.map(|words| look().when(when(Some(words), Some(&said)))));
+        let missing = format!("missing {word}");
+        replies.extend((0..TRIES_MAX).rev().map(|tries| {
+            step.try_after(tries + 1).when(when(Some(&missing), Some(&step.said(tries))))
+        }));
+    }
+    for (place, step) in steps.iter().enumerate().rev() {
+        replies.push(follows(place + 1).when(when(Some(&step.leads()), None)));
+    }
+    replies.push(ending().when(when(None, Some(end))));
+    replies.push(follows(0).when(when(None, None)));
+    replies.into_iter().map(Reply::repeated).collect()
+}
+
+/// Returns what was done, in order.
+pub(super) fn effects(world: &World) -> Vec<String> {
+    let file = world.path("work").join(EFFECTS);
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
