@@ -3,6 +3,7 @@
 //! Peers of one measurement take turns in one run, so that whatever else the machine does meets all of them; what
 //! counts is their ratio. Nothing here fails because something is slow: the figures are printed and people judge.
 
+mod agents;
 mod bash;
 mod calls;
 mod extract;
@@ -55,6 +56,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "snapshot", run: snapshot::measure },
     Measurement { name: "plans", run: plans::measure },
     Measurement { name: "python", run: python::measure },
+    Measurement { name: "agents", run: agents::measure },
     Measurement { name: "tools", run: tools::measure },
     Measurement { name: "extract", run: extract::measure },
     Measurement { name: "http", run: http::measure },

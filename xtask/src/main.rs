@@ -60,8 +60,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "crash",
-        arguments: "[--kills N] [--seed S] [--seconds S]",
-        summary: "Kill haft again and again and look each time whether it kept its word (default 500 kills; a tenth as many more hit plans)",
+        arguments: "[--kills N] [--agents N] [--seed S] [--seconds S]",
+        summary: "Kill haft again and again and look each time whether it kept its word (default 500 kills; a tenth as many more hit plans, and agents)",
         run: crash::run,
     },
     Command {

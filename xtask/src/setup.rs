@@ -45,6 +45,8 @@ const PINS: &[Pin] = &[
     Pin { registry: Registry::Pip, package: "fastmcp", version: "4.1.2" },
     Pin { registry: Registry::Pip, package: "mcp-server-git", version: "2026.10.19" },
     Pin { registry: Registry::Pip, package: "mcp-server-time", version: "2026.10.19" },
+    // The SDK that editors are made of.
+    Pin { registry: Registry::Pip, package: "agent-client-protocol", version: "0.12.1" },
     // The extractor of main content that the benchmark compares with.
     Pin { registry: Registry::Pip, package: "trafilatura", version: "2.3.1" },
     // A part of lxml that it needs and does not name.
@@ -72,6 +74,7 @@ const PINS: &[Pin] = &[
     },
     Pin { registry: Registry::Npm, package: "ai", version: "6.0.326" },
     Pin { registry: Registry::Npm, package: "@ai-sdk/mcp", version: "1.0.101" },
+    Pin { registry: Registry::Npm, package: "@agentclientprotocol/sdk", version: "2.4.0" },
     Pin { registry: Registry::Npm, package: "pyright", version: "1.1.414" },
     Pin { registry: Registry::Npm, package: "typescript", version: "7.0.2" },
     Pin { registry: Registry::Npm, package: NODE, version: "22.23.3" },

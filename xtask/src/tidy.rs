@@ -68,7 +68,13 @@ const CRATE_EDGES: &[CrateEdges] = &[
         dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
     },
     CrateEdges { name: "haft-server", dependencies: &["haft-contract"], dev_dependencies: &[] },
-    CrateEdges { name: "haft-model", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    // Not shipped: a server that speaks the wires of providers, for tests of whatever asks models.
+    CrateEdges { name: "haft-scripted-model", dependencies: &[], dev_dependencies: &[] },
+    CrateEdges {
+        name: "haft-model",
+        dependencies: &["haft-contract"],
+        dev_dependencies: &["haft-scripted-model"],
+    },
     // Reads what strangers wrote; whoever runs it in a process of its own is the only one above it.
     CrateEdges { name: "haft-extract", dependencies: &["haft-contract"], dev_dependencies: &[] },
     // Not shipped: what the conformance suite of the protocol expects to find, offered through everything that haft is.
@@ -96,6 +102,24 @@ const CRATE_EDGES: &[CrateEdges] = &[
         dependencies: &["haft-contract", "haft-journal", "haft-model", "haft"],
         dev_dependencies: &["haft-policy", "haft-sandbox"],
     },
+    // Beside what plans need: what an agent narrows itself to is written in rules.
+    CrateEdges {
+        name: "haft-agent",
+        dependencies: &["haft-contract", "haft-journal", "haft-model", "haft-policy", "haft"],
+        dev_dependencies: &["haft-sandbox", "haft-tools", "haft-scripted-model"],
+    },
+    // The other side of what agents are: an editor that speaks with them.
+    CrateEdges {
+        name: "haft-acp",
+        dependencies: &["haft-contract", "haft-journal", "haft", "haft-agent"],
+        dev_dependencies: &[
+            "haft-model",
+            "haft-policy",
+            "haft-sandbox",
+            "haft-scripted-model",
+            "haft-tools",
+        ],
+    },
     CrateEdges {
         name: "haft-cli",
         dependencies: &[
@@ -111,11 +135,13 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-extract",
             "haft-python",
             "haft-plan",
+            "haft-agent",
+            "haft-acp",
             "haft-lsp",
             "haft-mcp",
             "haft-server",
         ],
-        dev_dependencies: &[],
+        dev_dependencies: &["haft-scripted-model"],
     },
     CrateEdges { name: "xtask", dependencies: &[], dev_dependencies: &[] },
 ];
@@ -135,6 +161,11 @@ enum InTests {
 }
 
 const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
+    RestrictedDependency {
+        name: "agent-client-protocol",
+        users: &["haft-acp"],
+        in_tests: InTests::UsersOnly,
+    },
     RestrictedDependency {
         name: "anyhow",
         users: &["haft-cli", "xtask"],

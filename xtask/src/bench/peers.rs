@@ -36,6 +36,9 @@ pub(super) struct Peers {
     snapshot: PathBuf,
     plans: PathBuf,
     python: PathBuf,
+    /// Has chats with the scripted model.
+    chats: PathBuf,
+    scripted_model: PathBuf,
     tools: PathBuf,
     /// Reads pages.
     pages: PathBuf,
@@ -76,6 +79,9 @@ impl Peers {
         let snapshot = build(root, &["--package", "haft-snapshot", "--example", "snapshot"])?;
         let plans = build(root, &["--package", "haft-plan", "--example", "plans"])?;
         let python = build(root, &["--package", "haft-python", "--example", "warm"])?;
+        let chats = build(root, &["--package", "haft-agent", "--example", "chats"])?;
+        let scripted_model =
+            build(root, &["--package", "haft-scripted-model", "--bin", "haft-scripted-model"])?;
         let tools = build(root, &["--package", "haft", "--example", "tool_search"])?;
         let pages = build(root, &["--package", "haft-extract", "--example", "pages"])?;
         if work_dir.exists() {
@@ -99,6 +105,8 @@ impl Peers {
             snapshot,
             plans,
             python,
+            chats,
+            scripted_model,
             tools,
             pages,
             test_python: find_test_python(root),
@@ -202,6 +210,16 @@ impl Peers {
     /// Returns the program that measures Python tools.
     pub(super) fn python_program(&self) -> &Path {
         &self.python
+    }
+
+    /// Returns the program that measures chats.
+    pub(super) fn chats_program(&self) -> &Path {
+        &self.chats
+    }
+
+    /// Returns the program that is a scripted model.
+    pub(super) fn model_program(&self) -> &Path {
+        &self.scripted_model
     }
 
     /// Returns the program that measures finding tools.
