@@ -4,6 +4,7 @@ pub(crate) mod acp;
 pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod call;
+mod checked;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod do_request;

@@ -2,22 +2,12 @@
 
 use std::path::Path;
 
-use haft_agent::{AgentProblem, AgentSeverity, FoundAgents, check_agents, find_agents};
-use serde::Serialize;
+use haft_agent::{AgentSeverity, check_agents, find_agents};
 
 use crate::agents::places;
+use crate::command::checked::Checked;
 use crate::error::{CommandError, Status};
-use crate::output;
-use crate::python::counted;
 use crate::settings::Settings;
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    agents: Vec<&'a str>,
-    problems: &'a [AgentProblem],
-    errors: usize,
-    warnings: usize,
-}
 
 /// Runs the command.
 pub(super) fn run(
@@ -26,35 +16,7 @@ pub(super) fn run(
     is_json: bool,
 ) -> Result<Status, CommandError> {
     let found = named.map_or_else(|| find_agents(&places(settings)), check_agents);
-    let answer = Answer::of(&found);
-    if is_json {
-        output::json(&answer)?;
-    } else {
-        output::data(&output::visible(&answer.text()))?;
-    }
-    Ok(if answer.errors == 0 { Status::Done } else { Status::Failed })
-}
-
-impl<'a> Answer<'a> {
-    fn of(found: &'a FoundAgents) -> Self {
-        let count = |severity: AgentSeverity| {
-            found.problems.iter().filter(|problem| problem.severity == severity).count()
-        };
-        Self {
-            agents: found.names(),
-            problems: &found.problems,
-            errors: count(AgentSeverity::Error),
-            warnings: count(AgentSeverity::Warning),
-        }
-    }
-
-    fn text(&self) -> String {
-        let lines: String = self.problems.iter().map(|problem| format!("{problem}\n")).collect();
-        format!(
-            "{lines}{}, {}, {}",
-            counted(self.agents.len(), "agent"),
-            counted(self.errors, "error"),
-            counted(self.warnings, "warning")
-        )
-    }
+    let errors = found.problems.iter().filter(|it| it.severity == AgentSeverity::Error).count();
+    let problems = &found.problems;
+    Checked { noun: "agent", names: found.names(), problems, errors }.tell(is_json)
 }
