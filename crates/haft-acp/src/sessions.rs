@@ -158,7 +158,7 @@ impl Sessions {
             ChatQuery { root: Some(root), only_top: true, before, limit, ..ChatQuery::default() };
         let rows = self.parts.runtime.journal().chats(query).await;
         let rows = rows.map_err(|err| failure(&AgentError::from(err)))?;
-        let is_whole = rows.len() < limit as usize;
+        let is_whole = u32::try_from(rows.len()).is_ok_and(|rows| rows < limit);
         let next = rows.last().filter(|_| !is_whole).map(|row| row.id.to_string());
         let sessions = rows.into_iter().map(|row| self.info(row)).collect();
         Ok(ListSessionsResponse::new(sessions).next_cursor(next))
