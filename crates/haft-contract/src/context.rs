@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallId, CallKey, Client, Effect, Fs, Net, Questions, Quotas, Residents, Scope, Shell, Skills,
-    Subagents, TodoStore, ToolId, ToolIndex,
+    CallId, CallKey, CallTime, Client, Effect, Fs, Net, Questions, Quotas, Residents, Scope, Shell,
+    Skills, Subagents, TodoStore, ToolId, ToolIndex,
 };
 
 /// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
@@ -39,6 +39,8 @@ pub struct CxParts {
     pub max_output_bytes: usize,
     /// Time for the call, in milliseconds.
     pub timeout_ms: u64,
+    /// That time, as calls see it that are made for this one.
+    pub time: Arc<dyn CallTime>,
     /// Cancelled when the caller gives up or time is up.
     pub cancellation: CancellationToken,
     /// Where progress goes.
@@ -182,6 +184,12 @@ impl Cx {
     /// Returns the time for the call, in milliseconds.
     pub fn timeout_ms(&self) -> u64 {
         self.parts.timeout_ms
+    }
+
+    /// Returns the time for the call, to hand it to calls that are made for this one: it stands while a person is asked about
+    /// these.
+    pub fn time(&self) -> &Arc<dyn CallTime> {
+        &self.parts.time
     }
 
     /// Returns the token that is cancelled when the call should stop.

@@ -51,6 +51,9 @@ pub struct Contract {
     /// Whether one set of changes of files is all that a call does to the world.
     #[serde(skip)]
     pub only_changes_files: bool,
+    /// Whether all that a call does is to have subagents do something, whose own calls are judged and recorded one by one.
+    #[serde(skip)]
+    pub delegates: bool,
 }
 
 /// Where a tool comes from, which decides how it is listed where there are many.

@@ -18,6 +18,8 @@ pub const HEADLESS_TEXT: &str = "No one is here to answer. Do not ask; go on wit
 /// One question to the person behind the front end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// To a model, the list of them says what they are.
+#[schemars(description = "")]
 pub struct UserQuestion {
     /// What is asked.
     #[schemars(length(min = 1, max = QUESTION_CHARS_MAX))]
@@ -26,7 +28,7 @@ pub struct UserQuestion {
     #[schemars(length(min = 1, max = QUESTION_HEADER_CHARS_MAX))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
-    /// Answers to choose from; an answer in the person's own words is always possible.
+    /// Answers to choose from.
     #[schemars(length(max = QUESTION_OPTIONS_MAX))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<QuestionOption>,
@@ -38,6 +40,8 @@ pub struct UserQuestion {
 /// One answer to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// To a model, the list of them says what they are.
+#[schemars(description = "")]
 pub struct QuestionOption {
     /// The answer.
     #[schemars(length(min = 1, max = QUESTION_LABEL_CHARS_MAX))]

@@ -35,6 +35,18 @@ impl CallKey {
         }
     }
 
+    /// Reads a key as it is written.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut key = [0; 32];
+        if text.len() != key.len() * 2 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (place, byte) in key.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(place * 2..place * 2 + 2)?, 16).ok()?;
+        }
+        Some(Self(key))
+    }
+
     /// Returns the key to hand to services that deduplicate, stable across retries and resumes.
     pub fn idempotency_key(self) -> String {
         format!("haft_{}", hex(&digest(&["haft idempotency key", &self.to_string()])))
@@ -161,5 +173,14 @@ mod tests {
         assert_ne!(first.occurrence(1), first.occurrence(2));
         assert_ne!(first.idempotency_key(), first.occurrence(1).idempotency_key());
         assert_eq!(CallKey::task_key(&scope(1)), CallKey::task_key(&scope(2)));
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_written() {
+        let written = key(&scope(1), &json!(null)).to_string();
+        assert_eq!(CallKey::parse(&written), Some(key(&scope(1), &json!(null))));
+        let none =
+            ["", "ab", &written[1..], &format!("+{}", &written[1..]), &format!("{written}0")];
+        assert!(none.iter().all(|text| CallKey::parse(text).is_none()));
     }
 }

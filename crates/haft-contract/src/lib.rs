@@ -46,6 +46,7 @@ mod schema;
 mod scope;
 mod subagent;
 mod surface;
+mod time;
 mod tool;
 mod unseen;
 
@@ -75,6 +76,7 @@ pub use net::{Method, Net, NetBody, NetRequest, NetResponse};
 pub use subagent::{
     NO_SUBAGENTS_TEXT, SubagentAnswer, SubagentCall, SubagentSummary, SubagentTask, Subagents,
 };
+pub use time::{CallTime, TimePause};
 
 pub use content::{Content, ResourceBody};
 pub use document::Document;

@@ -267,6 +267,8 @@ pub trait Shell: Send + Sync {
 /// One entry of a session's todo list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+// To a model, the list of them says what they are.
+#[schemars(description = "")]
 pub struct Todo {
     /// What is to be done.
     pub content: String,

@@ -109,6 +109,7 @@ impl Tool {
                 shell_line: None,
                 calls_at_once_max: None,
                 only_changes_files: false,
+                delegates: false,
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
             timeout_ms: Arc::new(|_| None),
@@ -265,6 +266,13 @@ impl ToolBuilder {
     /// files then tell whether the call happened, and nobody has to be asked.
     pub fn only_changes_files(mut self) -> Self {
         self.contract.only_changes_files = true;
+        self
+    }
+
+    /// Declares that all that a call does is to have [subagents](Cx::subagents) do something. An agent makes such calls beside
+    /// each other, whatever their effect: those of the subagents are judged and recorded one by one.
+    pub fn delegates(mut self) -> Self {
+        self.contract.delegates = true;
         self
     }
 
