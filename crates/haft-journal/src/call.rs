@@ -130,6 +130,11 @@ impl Status {
             Self::Unknown => "unknown",
         }
     }
+
+    /// Returns the one that is called so.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|word| word.as_str() == text)
+    }
 }
 
 impl fmt::Display for Status {

@@ -34,7 +34,8 @@ pub trait Journal: Chats {
     /// [`JournalError::Held`]. No epoch is given twice, not even after a run was removed.
     ///
     /// A run that was abandoned [`RESUMES_MAX`](crate::limits::RESUMES_MAX) times in a row, while none of its calls was
-    /// settled by the owner that made it, is given to nobody: [`JournalError::Stuck`]. What an operator says of one of
+    /// settled by the owner that made it, is given to nobody: [`JournalError::Stuck`]. Where it is of a chat, owners count that
+    /// died while a turn was under way in it, and whatever is said there is a step ahead. What an operator says of one of
     /// its calls opens it again; what a probe says does not, because a probe finds out the same each time.
     fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease>;
 

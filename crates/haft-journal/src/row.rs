@@ -284,3 +284,10 @@ pub(crate) fn as_optional_json<S: Serializer>(
         None => serializer.serialize_none(),
     }
 }
+
+/// Returns the effect that is called so in the database.
+pub(crate) fn parse_effect(text: &str) -> Option<Effect> {
+    [Effect::Read, Effect::Idempotent, Effect::Once]
+        .into_iter()
+        .find(|effect| effect.as_str() == text)
+}

@@ -59,6 +59,11 @@ impl Verdict {
         }
     }
 
+    /// Returns the one that is called so.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|word| word.as_str() == text)
+    }
+
     /// Returns the status that a call in doubt gets.
     pub fn status(self) -> Status {
         match self {
@@ -85,6 +90,11 @@ impl SettledBy {
             Self::Probe => "probe",
             Self::Operator => "operator",
         }
+    }
+
+    /// Returns the one that is called so.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|word| word.as_str() == text)
     }
 }
 

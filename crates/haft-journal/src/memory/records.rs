@@ -16,10 +16,10 @@ use crate::limits::RESUMES_MAX;
 use crate::row::collect_rows;
 use crate::upkeep::RunAge;
 use crate::{
-    AttemptState, CallOrder, CallQuery, CallRow, ChatId, Claim, Due, EarlierEffect, EarlierEffects,
-    Finding, Holder, JournalError, LateOutcome, Lease, MessageId, NewRun, PlannedCall, Pruned,
-    RecordedCall, Retention, RunQuery, RunRow, SettledBy, Settlement, SnapshotNote, Status,
-    UnheardCall, Verdict,
+    AttemptState, CallOrder, CallQuery, CallRow, ChatId, ChatStatus, Claim, Due, EarlierEffect,
+    EarlierEffects, Finding, Holder, JournalError, LateOutcome, Lease, MessageId, NewRun,
+    PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, SettledBy, Settlement,
+    SnapshotNote, Status, UnheardCall, Verdict,
 };
 
 /// Orders calls by run, node, iteration, attempt and seq.
@@ -390,7 +390,7 @@ impl Records {
         }
     }
 
-    /// Frees a run whose owner died, and counts whether that owner got any further than the ones before.
+    /// Frees a run whose owner died, and counts whether that owner got any further than the ones before, if it did anything.
     fn give_up(&mut self, run: &RunId) -> Vec<CallId> {
         let since = self.standing(run).map_or(0, |standing| standing.fruitless_since);
         let is_settled = |row: &CallRow| {
@@ -398,12 +398,20 @@ impl Records {
         };
         let got_further = self.rows_of(run).any(|row| row.change > since && is_settled(row));
         let last_change = self.last_change;
-        if let Some(run) = self.runs.get_mut(run) {
+        let rests = self.rests(run);
+        if let Some(run) = self.runs.get_mut(run).filter(|_| !rests) {
             run.standing.count_death(got_further, last_change);
         }
         let calls = self.leave_open_calls(run);
         self.free(run);
         calls
+    }
+
+    /// Returns whether the run is of a chat in which no turn is under way: whoever had it open died of nothing that it did.
+    fn rests(&self, run: &RunId) -> bool {
+        let id = ChatId::parse(run.as_str()).ok();
+        let chat = id.and_then(|id| self.chats.chat(&id));
+        chat.is_some_and(|chat| chat.status != ChatStatus::Running)
     }
 
     fn leave_open_calls(&mut self, run: &RunId) -> Vec<CallId> {

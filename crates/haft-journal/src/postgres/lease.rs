@@ -56,6 +56,10 @@ const PROGRESS: &str = "\
 SELECT EXISTS (SELECT FROM haft.calls WHERE run || '' = $1 AND change > $2 \
 AND status IN ('succeeded', 'failed', 'refused') AND settled_by IS NULL)";
 
+/// Whoever had a chat open in which no turn was under way died of nothing that it did.
+const CHAT_RESTS: &str =
+    "SELECT EXISTS (SELECT FROM haft.chat_sessions WHERE id = $1 AND status <> 'running')";
+
 const LAST_OPEN: &str = "\
 SELECT node, iteration, attempt, seq FROM haft.calls \
 WHERE run || '' = $1 AND change > $2 AND status = 'unknown' ORDER BY change DESC LIMIT 1";
@@ -193,22 +197,29 @@ async fn free(db: &Client, run: &RunId) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Frees a run whose owner died, and counts whether that owner got any further than the ones before.
+/// Frees a run whose owner died, and counts whether that owner got any further than the ones before, if it did anything.
 async fn give_up(
     db: &Client,
     run: &RunId,
     standing: &mut Standing,
 ) -> Result<Vec<CallId>, Trouble> {
+    if !db.query_one(CHAT_RESTS, &[&run.as_str()]).await?.try_get::<_, bool>(0)? {
+        count_death(db, run, standing).await?;
+    }
+    standing.holder = None;
+    let calls = leave_open_calls(db, run).await?;
+    free(db, run).await?;
+    Ok(calls)
+}
+
+async fn count_death(db: &Client, run: &RunId, standing: &mut Standing) -> Result<(), Trouble> {
     let since = integer(standing.fruitless_since)?;
     let progress = db.query_one(PROGRESS, &[&run.as_str(), &since]).await?;
     let last_change = db.query_one(LAST_CHANGE, &[]).await?;
     standing.count_death(progress.try_get(0)?, last_change.number(0)?);
     let (fruitless, since) = (i64::from(standing.fruitless), integer(standing.fruitless_since)?);
     db.execute(RUN_FRUITLESS, &[&fruitless, &since, &run.as_str()]).await?;
-    standing.holder = None;
-    let calls = leave_open_calls(db, run).await?;
-    free(db, run).await?;
-    Ok(calls)
+    Ok(())
 }
 
 async fn leave_open_calls(db: &Client, run: &RunId) -> Result<Vec<CallId>, Trouble> {

@@ -1,11 +1,12 @@
 //! From PostgreSQL's rows to the journal's. What they hold may have been changed by others, so a value that makes no sense
 //! is an error that names its column, never a panic.
 
-use haft_contract::{CallId, Effect, RunId, Scope};
+use haft_contract::{CallId, RunId, Scope};
 use tokio_postgres::Row;
 
 use super::failure::Trouble;
 use super::text::restored;
+use crate::row::parse_effect;
 use crate::{
     CallRow, EarlierEffect, Holder, LateOutcome, Owner, RecordedCall, RunRow, SettledBy,
     SnapshotNote, Status, UnheardCall, Verdict,
@@ -91,7 +92,7 @@ pub(super) fn call_row(row: &Row) -> Result<CallRow, Trouble> {
         seq,
         tool: row.text(6)?,
         effect: row.word(7, parse_effect)?,
-        status: row.word(8, parse_status)?,
+        status: row.word(8, Status::parse)?,
         started_at_ms: row.number(9)?,
         finished_at_ms: row.optional_number(10)?,
         first_key: row.text(11)?,
@@ -102,8 +103,8 @@ pub(super) fn call_row(row: &Row) -> Result<CallRow, Trouble> {
         epoch: row.number(16)?,
         details: row.optional_text(17)?,
         envelope: row.optional_text(18)?,
-        verdict: row.optional_word(19, parse_verdict)?,
-        settled_by: row.optional_word(20, parse_settled_by)?,
+        verdict: row.optional_word(19, Verdict::parse)?,
+        settled_by: row.optional_word(20, SettledBy::parse)?,
     })
 }
 
@@ -139,8 +140,8 @@ pub(super) fn recorded_call(row: &Row) -> Result<RecordedCall, Trouble> {
         seq: row.number(0)?,
         call_key: row.text(1)?,
         effect: row.word(2, parse_effect)?,
-        status: row.word(3, parse_status)?,
-        verdict: row.optional_word(4, parse_verdict)?,
+        status: row.word(3, Status::parse)?,
+        verdict: row.optional_word(4, Verdict::parse)?,
     })
 }
 
@@ -150,9 +151,9 @@ pub(super) fn earlier_effect(row: &Row) -> Result<EarlierEffect, Trouble> {
         tool: row.text(0)?,
         attempt: row.number(1)?,
         seq: row.number(2)?,
-        status: row.word(3, parse_status)?,
+        status: row.word(3, Status::parse)?,
         call_key: row.text(4)?,
-        verdict: row.optional_word(5, parse_verdict)?,
+        verdict: row.optional_word(5, Verdict::parse)?,
         input: row.text(6)?,
     })
 }
@@ -163,7 +164,7 @@ pub(super) fn late_outcome(row: &Row) -> Result<LateOutcome, Trouble> {
         call: call_id(row, 0)?,
         tool: row.text(5)?,
         epoch: row.number(6)?,
-        status: row.word(7, parse_status)?,
+        status: row.word(7, Status::parse)?,
         envelope: row.text(8)?,
         finished_at_ms: row.number(9)?,
     })
@@ -221,22 +222,4 @@ fn call_id(row: &Row, first: usize) -> Result<CallId, Trouble> {
         attempt: row.number(first + 3)?,
     };
     Ok(CallId { scope, seq: row.number(first + 4)? })
-}
-
-fn parse_effect(text: &str) -> Option<Effect> {
-    [Effect::Read, Effect::Idempotent, Effect::Once]
-        .into_iter()
-        .find(|effect| effect.as_str() == text)
-}
-
-fn parse_status(text: &str) -> Option<Status> {
-    Status::ALL.into_iter().find(|status| status.as_str() == text)
-}
-
-fn parse_verdict(text: &str) -> Option<Verdict> {
-    Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == text)
-}
-
-fn parse_settled_by(text: &str) -> Option<SettledBy> {
-    SettledBy::ALL.into_iter().find(|by| by.as_str() == text)
 }

@@ -47,6 +47,10 @@ pub(super) const PROGRESS: &str = "\
 SELECT EXISTS (SELECT 1 FROM calls INDEXED BY calls_of_run WHERE run = ?1 AND closed > ?2 \
 AND status IN ('succeeded', 'failed', 'refused') AND settled_by IS NULL)";
 
+/// Whoever had a chat open in which no turn was under way died of nothing that it did.
+pub(super) const CHAT_RESTS: &str =
+    "SELECT EXISTS (SELECT 1 FROM chat_sessions WHERE id = ?1 AND status <> 'running')";
+
 pub(super) const LAST_OPEN: &str = "\
 SELECT number, node, iteration, attempt, seq FROM calls INDEXED BY calls_of_run \
 WHERE run = ?1 AND closed > ?2 AND status = 'unknown' ORDER BY closed DESC LIMIT 1";
@@ -187,27 +191,33 @@ fn free(tx: &mut Writing<'_>, run: &RunId) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Frees a run whose owner died, and counts whether that owner got any further than the ones before.
+/// Frees a run whose owner died, and counts whether that owner got any further than the ones before, if it did anything.
 fn give_up(
     tx: &mut Writing<'_>,
     run: &RunId,
     standing: &mut Standing,
 ) -> rusqlite::Result<Vec<CallId>> {
+    let rests: bool =
+        tx.db.prepare_cached(CHAT_RESTS)?.query_row([run.as_str()], |row| row.get(0))?;
+    if !rests {
+        count_death(tx, run, standing)?;
+    }
+    standing.holder = None;
+    let calls = leave_open_calls(tx, run)?;
+    free(tx, run)?;
+    Ok(calls)
+}
+
+fn count_death(tx: &mut Writing<'_>, run: &RunId, standing: &mut Standing) -> rusqlite::Result<()> {
     let since = integer(standing.fruitless_since)?;
     let got_further = tx
         .db
         .prepare_cached(PROGRESS)?
         .query_row(params![run.as_str(), since], |row| row.get(0))?;
     standing.count_death(got_further, u64::try_from(tx.last_change()).unwrap_or_default());
-    tx.db.prepare_cached(RUN_FRUITLESS)?.execute(params![
-        standing.fruitless,
-        integer(standing.fruitless_since)?,
-        run.as_str(),
-    ])?;
-    standing.holder = None;
-    let calls = leave_open_calls(tx, run)?;
-    free(tx, run)?;
-    Ok(calls)
+    let since = integer(standing.fruitless_since)?;
+    let parameters = params![standing.fruitless, since, run.as_str()];
+    tx.db.prepare_cached(RUN_FRUITLESS)?.execute(parameters).map(drop)
 }
 
 fn leave_open_calls(tx: &mut Writing<'_>, run: &RunId) -> rusqlite::Result<Vec<CallId>> {

@@ -1,12 +1,12 @@
 //! The queries: how rows are found and read back. What they find may have been changed by others, so a row that makes no
 //! sense is an error, never a panic.
 
-use haft_contract::{CallId, Effect, RunId, Scope};
+use haft_contract::{CallId, RunId, Scope};
 use rusqlite::types::{Type, Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::lease;
-use crate::row::collect_rows;
+use crate::row::{collect_rows, parse_effect};
 use crate::{
     AttemptState, CallOrder, CallQuery, CallRow, EarlierEffect, EarlierEffects, LateOutcome,
     RecordedCall, RunQuery, RunRow, SettledBy, SnapshotNote, Status, UnheardCall, Verdict,
@@ -111,8 +111,8 @@ pub(super) fn recorded(db: &Connection, scope: &Scope) -> rusqlite::Result<Vec<R
             seq: number(row, 0)?,
             call_key: row.get(1)?,
             effect: word(row, 2, parse_effect)?,
-            status: word(row, 3, parse_status)?,
-            verdict: optional_word(row, 4, parse_verdict)?,
+            status: word(row, 3, Status::parse)?,
+            verdict: optional_word(row, 4, Verdict::parse)?,
         })
     })?;
     rows.collect()
@@ -150,9 +150,9 @@ pub(super) fn earlier_effects(
             tool: row.get(0)?,
             attempt: number(row, 1)?,
             seq: number(row, 2)?,
-            status: word(row, 3, parse_status)?,
+            status: word(row, 3, Status::parse)?,
             call_key: row.get(4)?,
-            verdict: optional_word(row, 5, parse_verdict)?,
+            verdict: optional_word(row, 5, Verdict::parse)?,
             input: row.get(6)?,
         })
     })?;
@@ -298,7 +298,7 @@ pub(super) fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         seq: number(row, 5)?,
         tool: row.get(6)?,
         effect: word(row, 7, parse_effect)?,
-        status: word(row, 8, parse_status)?,
+        status: word(row, 8, Status::parse)?,
         started_at_ms: number(row, 9)?,
         finished_at_ms: optional_number(row, 10)?,
         first_key: row.get(11)?,
@@ -309,8 +309,8 @@ pub(super) fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         envelope: row.get(16)?,
         epoch: number(row, 17)?,
         details: row.get(18)?,
-        verdict: optional_word(row, 19, parse_verdict)?,
-        settled_by: optional_word(row, 20, parse_settled_by)?,
+        verdict: optional_word(row, 19, Verdict::parse)?,
+        settled_by: optional_word(row, 20, SettledBy::parse)?,
     })
 }
 
@@ -320,7 +320,7 @@ pub(super) fn late_outcome(row: &Row<'_>) -> rusqlite::Result<LateOutcome> {
         call: CallId { scope: scope(row, 0)?, seq: number(row, 4)? },
         tool: row.get(5)?,
         epoch: number(row, 6)?,
-        status: word(row, 7, parse_status)?,
+        status: word(row, 7, Status::parse)?,
         envelope: row.get(8)?,
         finished_at_ms: number(row, 9)?,
     })
@@ -363,24 +363,6 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         settings: row.get(11)?,
         holder: lease::holder(row, 12)?,
     })
-}
-
-fn parse_effect(text: &str) -> Option<Effect> {
-    [Effect::Read, Effect::Idempotent, Effect::Once]
-        .into_iter()
-        .find(|effect| effect.as_str() == text)
-}
-
-fn parse_status(text: &str) -> Option<Status> {
-    Status::ALL.into_iter().find(|status| status.as_str() == text)
-}
-
-fn parse_verdict(text: &str) -> Option<Verdict> {
-    Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == text)
-}
-
-fn parse_settled_by(text: &str) -> Option<SettledBy> {
-    SettledBy::ALL.into_iter().find(|by| by.as_str() == text)
 }
 
 /// Reads a column that holds one of a few words.

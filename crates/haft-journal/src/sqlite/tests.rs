@@ -84,6 +84,7 @@ const CHAT_STATEMENTS: &[&str] = &[
     chat::SESSION_TOUCH,
     chat::MESSAGE_FIND,
     chat::MESSAGES_REWIND,
+    lease::CHAT_RESTS,
 ];
 
 fn assert_no_scan(plans: &str) {
@@ -188,6 +189,9 @@ fn no_statement_of_a_chat_scans() {
         SCALAR SUBQUERY 1
         SEARCH chat_messages USING INDEX sqlite_autoindex_chat_messages_1 (id=?)
         SEARCH chat_messages USING INDEX chat_messages_by_session (session_id=? AND id>?)
+        SCAN CONSTANT ROW
+        SCALAR SUBQUERY 1
+        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
     "#]]
     .assert_eq(&plans);
 }

@@ -596,6 +596,7 @@ macro_rules! conformance {
             what_is_recorded_of_a_chat_is_bounded,
             an_answer_ends_at_so_many_chats_and_messages,
             who_speaks_gets_further,
+            who_dies_while_nothing_is_under_way_counts_for_nothing,
             a_chat_goes_with_its_run_and_with_those_that_it_began,
             calls_of_a_chat_are_rows_of_the_journal,
         ]);

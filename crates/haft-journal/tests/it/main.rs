@@ -16,6 +16,8 @@ mod opening;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "postgres")]
+mod postgres_chats;
+#[cfg(feature = "postgres")]
 mod postgres_proxy;
 #[cfg(feature = "postgres")]
 mod postgres_server;

@@ -25,8 +25,8 @@ pub(crate) struct Proxy {
 
 #[derive(Default)]
 struct State {
-    /// Written by the test, taken by whichever connection is used next.
-    next: Mutex<Option<Cut>>,
+    /// Written by the test, counted down by whichever connection is used, and taken by the one that is used then.
+    next: Mutex<Option<(Cut, u32)>>,
     cuts: AtomicUsize,
 }
 
@@ -54,12 +54,31 @@ impl Proxy {
 
     /// Cuts the connection that is used next.
     pub(crate) fn cut_next(&self, cut: Cut) {
-        *self.state.next.lock().unwrap() = Some(cut);
+        self.cut_after(cut, 0);
+    }
+
+    /// Cuts the connection that is used after so many uses.
+    pub(crate) fn cut_after(&self, cut: Cut, uses: u32) {
+        *self.state.next.lock().unwrap() = Some((cut, uses));
     }
 
     /// Returns how many connections were cut.
     pub(crate) fn cuts(&self) -> usize {
         self.state.cuts.load(Ordering::SeqCst)
+    }
+}
+
+impl State {
+    /// Counts a use, and returns where this one is cut.
+    fn use_connection(&self) -> Option<Cut> {
+        let mut next = self.next.lock().unwrap();
+        match &mut *next {
+            Some((_, uses)) if *uses > 0 => {
+                *uses -= 1;
+                None
+            }
+            _ => next.take().map(|(cut, _)| cut),
+        }
     }
 }
 
@@ -80,7 +99,7 @@ fn relay_requests(mut from: TcpStream, mut to: TcpStream, state: &State, is_deaf
     let mut buffer = [0; 64 * 1024];
     while let Ok(count) = from.read(&mut buffer) {
         let request = &buffer[..count];
-        let cut = state.next.lock().unwrap().take_if(|_| count > 0);
+        let cut = if count > 0 { state.use_connection() } else { None };
         let heard = match cut {
             None => request,
             Some(Cut::BeforeRequest) => &[],

@@ -369,7 +369,8 @@ pub(super) async fn who_speaks_gets_further(journal: Shared) {
         journal.open_run(run(id.as_str()), brief_claim(&owner)).await
     };
     let lease = take(0).await.unwrap();
-    record_all(&*journal, &lease, vec![Session(session(1))]).await.unwrap();
+    let running = ChatSession { status: ChatStatus::Running, ..session(1) };
+    record_all(&*journal, &lease, vec![Session(running)]).await.unwrap();
     for life in 1..RESUMES_MAX * 3 {
         let lease = take(life).await.unwrap();
         let number = u128::from(life) * 10;
@@ -386,6 +387,28 @@ pub(super) async fn who_speaks_gets_further(journal: Shared) {
         record_all(&*journal, &lease, vec![Message(answer(1, number, None))]).await.unwrap();
     }
     let stuck = take(200).await;
+    assert!(matches!(stuck, Err(JournalError::Stuck { .. })), "{stuck:?}");
+}
+
+pub(super) async fn who_dies_while_nothing_is_under_way_counts_for_nothing(journal: Shared) {
+    let id = chat_id(1);
+    let take = async |life: u32| {
+        let owner = format!("life-{life}");
+        journal.open_run(run(id.as_str()), brief_claim(&owner)).await
+    };
+    let lease = take(0).await.unwrap();
+    record_all(&*journal, &lease, vec![Session(session(1))]).await.unwrap();
+    // As an editor that opens the session each time, and kills haft when it ends.
+    for life in 1..RESUMES_MAX * 2 {
+        take(life).await.unwrap();
+    }
+    let lease = take(100).await.unwrap();
+    let running = ChatSession { status: ChatStatus::Running, ..session(1) };
+    record_all(&*journal, &lease, vec![Session(running)]).await.unwrap();
+    for life in 1..RESUMES_MAX {
+        take(200 + life).await.unwrap_or_else(|err| panic!("life {life}: {err}"));
+    }
+    let stuck = take(300).await;
     assert!(matches!(stuck, Err(JournalError::Stuck { .. })), "{stuck:?}");
 }
 

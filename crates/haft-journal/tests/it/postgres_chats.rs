@@ -1,0 +1,159 @@
+//! Chats on a server whose connections are cut and that crashes: what was acknowledged is kept, once, and as it was said.
+
+use std::sync::Arc;
+
+use haft_contract::Effect;
+use haft_journal::ChatRecord::{Message, Part, Session};
+use haft_journal::{
+    CallQuery, ChatFirmness, ChatMessage, ChatPart, ChatSession, ChatStatus, Chats, Journal,
+    MemoryJournal, MessageFinish, MessageKind, MessageQuery, PartState, PostgresJournal, RunQuery,
+    Status,
+};
+
+use crate::chat_fixture::{
+    answer, begin_chat, chat_id, child, message_id, open_chat, record_all, said, session,
+    text_part, tool_part, transcript,
+};
+use crate::fixture::{call, claim, outcome, run, scope};
+use crate::postgres_proxy::{Cut, Proxy};
+use crate::postgres_server::Server;
+
+/// Names what a conversation begins: apart from the names of all conversations of a test.
+const CHILDREN: u128 = 1_000_000;
+
+/// Has a conversation with everything that is recorded of one: both firmnesses, rows that replace others, a subagent, and an
+/// end that is set aside. Before each record `prepare` is called.
+async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
+    let (own, begun) = (chat, CHILDREN + chat);
+    let of = |number: u128| chat * 100 + number;
+    prepare();
+    let lease = journal.open_run(run(chat_id(own).as_str()), claim("one")).await.unwrap();
+    let of_child = open_chat(journal, begun).await;
+    let text = |text: &str| Part(text_part(own, of(20), of(21), text));
+    let call = |state: PartState| Part(tool_part(own, of(20), of(22), state));
+    let ended = ChatSession { status: ChatStatus::Completed, delivered: true, ..child(begun, own) };
+    let notice = ChatMessage { kind: MessageKind::Notice, ..said(own, of(30)) };
+    let (ordered, durable) = (ChatFirmness::Ordered, ChatFirmness::Durable);
+    let records = [
+        (&lease, ordered, vec![Session(session(own))]),
+        (
+            &lease,
+            durable,
+            vec![Message(said(own, of(10))), Part(text_part(own, of(10), of(11), "mend the test"))],
+        ),
+        (&lease, ordered, vec![Message(answer(own, of(20), None)), text("I lo")]),
+        (&lease, ordered, vec![text("I look."), call(PartState::InputAvailable)]),
+        (
+            &lease,
+            durable,
+            vec![
+                Message(answer(own, of(20), Some(MessageFinish::ToolCalls))),
+                Session(ChatSession { steps: 1, ..session(own) }),
+            ],
+        ),
+        (&of_child, durable, vec![Session(child(begun, own))]),
+        (&lease, ordered, vec![call(PartState::OutputAvailable)]),
+        (&lease, durable, vec![Message(notice), Session(ended)]),
+        (&lease, ordered, vec![Message(said(own, of(40)))]),
+    ];
+    for (lease, firmness, records) in records {
+        prepare();
+        journal.record_chat(lease, records, firmness).await.unwrap();
+    }
+    prepare();
+    let rewound = journal.rewind_chat(&lease, &message_id(of(30)), 9_000).await.unwrap();
+    assert_eq!(rewound, 2, "how many were set aside is what the first to try it did");
+    prepare();
+    assert_eq!(journal.rewind_chat(&lease, &message_id(of(30)), 9_500).await.unwrap(), 0);
+    for lease in [lease, of_child] {
+        prepare();
+        journal.close_run(lease).await.unwrap();
+    }
+}
+
+/// One chat with everything that was said in it.
+type Kept = (ChatSession, Vec<(ChatMessage, Vec<ChatPart>)>);
+
+async fn kept(journal: &dyn Journal, chat: u128) -> Vec<Kept> {
+    let mut kept = Vec::new();
+    for number in [chat, CHILDREN + chat] {
+        let session = journal.chat(&chat_id(number)).await.unwrap().unwrap();
+        let query = MessageQuery { with_rewound: true, ..MessageQuery::default() };
+        kept.push((session, journal.chat_messages(&chat_id(number), query).await.unwrap()));
+    }
+    kept
+}
+
+/// Each use of the connection is cut in one of the conversations, up to the answer to the last commit of the longest record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_is_as_if_its_connection_had_never_been_cut() {
+    for cut in [Cut::BeforeRequest, Cut::InsideRequest, Cut::BeforeAnswer] {
+        let server = Server::shared();
+        let proxy = Proxy::start(server.port());
+        let database = server.database();
+        let url = format!("postgres://haft@127.0.0.1:{}/{database}", proxy.port());
+        let journal = PostgresJournal::connect(&url).await.unwrap();
+        let watch = PostgresJournal::connect(&server.url_of(&database)).await.unwrap();
+        let memory = MemoryJournal::new();
+        for uses in 0_u32.. {
+            let (chat, before) = (u128::from(uses) + 1, proxy.cuts());
+            converse(&journal, chat, || proxy.cut_after(cut, uses)).await;
+            let is_uncut = proxy.cuts() == before;
+            converse(&memory, chat, || {}).await;
+            assert_eq!(
+                kept(&watch, chat).await,
+                kept(&memory, chat).await,
+                "{cut:?} after {uses} uses"
+            );
+            if is_uncut {
+                assert!(uses >= 5, "a record takes several turns: {cut:?} after {uses} uses");
+                break;
+            }
+        }
+        assert_eq!(watch.verify().await.unwrap(), [], "{cut:?}");
+        let runs = watch.runs(RunQuery::default()).await.unwrap();
+        assert!(runs.iter().all(|run| run.holder.is_none()), "{runs:?}");
+    }
+}
+
+/// What was only brought in order before an effect is there when the effect is, and what was to be durable is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_said_before_a_crash_of_the_server_is_kept() {
+    const CRASHES: u128 = 4;
+    // Nothing is written to the disk but what somebody waits for.
+    let server = Arc::new(Server::start("fsync = on\nwal_writer_delay = 10s"));
+    let journal = PostgresJournal::connect(&server.url()).await.unwrap();
+    let lease = begin_chat(&journal, 1).await;
+    for number in 1..=CRASHES {
+        let id = number * 10;
+        let words = Part(text_part(1, id, id, &format!("words {number}")));
+        record_all(&journal, &lease, vec![Message(said(1, id)), words]).await.unwrap();
+        if number % 2 == 0 {
+            let message = vec![Message(said(1, id + 1))];
+            journal.record_chat(&lease, message, ChatFirmness::Durable).await.unwrap();
+        } else {
+            let seq = u32::try_from(number).unwrap();
+            let call = call(&scope(chat_id(1).as_str()), seq, Effect::Once);
+            let intent = journal.intend(call).await.unwrap();
+            journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
+        }
+        let server = Arc::clone(&server);
+        let crash = move || {
+            server.crash();
+            server.restart();
+        };
+        tokio::task::spawn_blocking(crash).await.unwrap();
+    }
+    expect_test::expect![[r#"
+        10 user said - | 10 text - "words 1"
+        20 user said - | 20 text - "words 2"
+        21 user said -
+        30 user said - | 30 text - "words 3"
+        40 user said - | 40 text - "words 4"
+        41 user said -
+    "#]]
+    .assert_eq(&transcript(&journal, 1, MessageQuery::default()).await);
+    let calls = journal.calls(CallQuery::default()).await.unwrap();
+    assert!(calls.iter().all(|row| row.status == Status::Succeeded), "{calls:?}");
+    assert_eq!((calls.len(), journal.verify().await.unwrap().len()), (2, 0));
+}
