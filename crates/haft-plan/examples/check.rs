@@ -94,6 +94,7 @@ fn contract() -> Contract {
         shell_line: None,
         calls_at_once_max: None,
         only_changes_files: false,
+        delegates: false,
     }
 }
 

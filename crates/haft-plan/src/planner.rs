@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use haft_contract::ToolId;
-use haft_model::{Answer, Message, Model, ModelError, Request, Stop, Usage};
+use haft_model::{Answer, Message, Model, ModelError, Request, Retry, Stop, Usage};
 use serde_json::Value;
 
 use crate::problem::{Code, Problem};
@@ -52,6 +52,8 @@ pub struct Brief<'a> {
 pub enum Step<'a> {
     /// The model is asked for a plan.
     Asking,
+    /// Nothing came, and it is asked again after a pause.
+    Retrying(&'a Retry),
     /// What it wrote is not valid, and goes back to it.
     Mending {
         /// What is wrong.
@@ -168,7 +170,7 @@ pub async fn make_plan(model: &dyn Model, brief: Brief<'_>) -> Result<Planned, P
     let mut repairs = 0;
     (brief.observer)(&Step::Asking);
     loop {
-        let answer = ask(model, messages).await;
+        let answer = ask(model, messages, brief.observer).await;
         let answer = answer.map_err(|error| PlannerError::Model { error, usage })?;
         usage = usage.plus(answer.usage);
         let problems = match judge(&answer, &tools, brief.input) {
@@ -211,10 +213,15 @@ fn opening(brief: &Brief<'_>, tools: &Offered<'_>) -> Result<String, PlannerErro
     }
 }
 
-async fn ask(model: &dyn Model, messages: Vec<Message>) -> Result<Answer, ModelError> {
+async fn ask(
+    model: &dyn Model,
+    messages: Vec<Message>,
+    observer: &(dyn Fn(&Step<'_>) + Sync),
+) -> Result<Answer, ModelError> {
     let system = Some(prompt::PLANNING.to_owned());
     let request = Request { system, messages, ..Request::default() };
-    model.respond(request).await?.collect().await
+    let tell = |retry: Retry| observer(&Step::Retrying(&retry));
+    model.respond(request).await?.collect_telling(tell).await
 }
 
 enum Verdict {

@@ -2,22 +2,45 @@
 //! that each token is counted once.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use haft_contract::Envelope;
+use haft_faults::crash::{Failure, Scenario, Seen};
 use haft_journal::{
     CallQuery, ChatMessage, ChatPart, ChatQuery, ChatSession, ChatStatus, Journal, MessageFinish,
     MessageQuery, PartKind, PartState, SqliteJournal, Status, TokenCounts,
 };
 
-use crate::Failure;
 use crate::script::{ASIDE, DELEGATED, OWN, World};
+use crate::worker;
 
-/// What was found, for the last line.
+/// The scenario, with what was found in all worlds.
 #[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) in_doubt: u64,
-    pub(crate) unmade: u64,
+pub(crate) struct Conversations {
+    in_doubt: u64,
+    unmade: u64,
 }
+
+impl Scenario for Conversations {
+    const NAME: &'static str = "agents";
+    const FURTHER: &'static str = ORDERED;
+
+    async fn work(world: PathBuf, life: u64) -> Result<(), Failure> {
+        worker::work(World(world), life).await
+    }
+
+    fn audit(&mut self, seen: &Seen<'_>) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(audit(&World::at(seen.world), &acknowledged(seen.lines), self))
+    }
+
+    fn counted(&self) -> String {
+        format!("{} calls in doubt, {} not made", self.in_doubt, self.unmade)
+    }
+}
+
+/// How the line begins that says that an order was answered.
+const ORDERED: &str = "ordered ";
 
 /// One conversation.
 struct Kept {
@@ -25,24 +48,30 @@ struct Kept {
     messages: Vec<(ChatMessage, Vec<ChatPart>)>,
 }
 
+/// Returns the orders that a worker said were answered.
+fn acknowledged(lines: &[String]) -> BTreeSet<u64> {
+    let numbers = lines.iter().filter_map(|line| line.strip_prefix(ORDERED));
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
 /// Looks at a world, of which these orders were acknowledged.
-pub(crate) fn audit(world: &World, acknowledged: &BTreeSet<u64>) -> Result<Findings, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let journal = SqliteJournal::open(world.journal())?;
-        let findings = journal.verify().await?;
-        if !findings.is_empty() {
-            return Err(format!("the journal is not sound: {findings:?}").into());
-        }
-        orders(world, acknowledged)?;
-        let mut found = Findings::default();
-        for kept in conversations(&journal).await? {
-            check(&journal, world, &kept, &mut found).await.map_err(|err| {
-                format!("session {} of {}: {err}", kept.session.id, kept.session.agent)
-            })?;
-        }
-        Ok(found)
-    })
+async fn audit(
+    world: &World,
+    acknowledged: &BTreeSet<u64>,
+    found: &mut Conversations,
+) -> Result<(), Failure> {
+    let journal = SqliteJournal::open(world.journal())?;
+    let findings = journal.verify().await?;
+    if !findings.is_empty() {
+        return Err(format!("the journal is not sound: {findings:?}").into());
+    }
+    orders(world, acknowledged)?;
+    for kept in conversations(&journal).await? {
+        check(&journal, world, &kept, found).await.map_err(|err| {
+            format!("session {} of {}: {err}", kept.session.id, kept.session.agent)
+        })?;
+    }
+    Ok(())
 }
 
 /// Each number was ordered once; those in the background, once at most.
@@ -72,7 +101,7 @@ async fn check(
     journal: &SqliteJournal,
     world: &World,
     kept: &Kept,
-    found: &mut Findings,
+    found: &mut Conversations,
 ) -> Result<(), Failure> {
     let Kept { session, messages } = kept;
     let is_child = session.parent_id.is_some();

@@ -8,10 +8,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Cx, Effect, Tool, ToolError};
+use haft_faults::crash::Failure;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use crate::Failure;
 
 /// What the agent orders itself, what a subagent orders that it waits for, and what one orders in the background, of
 /// which nothing need come.

@@ -1,8 +1,6 @@
 //! A process that has the conversation of a world until everything is done, or it is killed. It says on its standard output
 //! which orders were answered, one line each, and only after that.
 
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft::{
@@ -15,33 +13,24 @@ use haft_agent::{
     find_agents,
 };
 use haft_contract::{Envelope, RequirementSet, Variables};
+use haft_faults::Random;
+use haft_faults::crash::{Failure, ready, say};
 use haft_journal::{ChatQuery, Journal, Owner, SqliteJournal};
 use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::{Profile, ToolOptions};
 use tokio_util::sync::CancellationToken;
 
-use crate::Failure;
 use crate::model::Careful;
-use crate::random::Random;
 use crate::script::{OWN, World, prompt, tools};
 
-/// Lives the life of a worker.
-pub(crate) fn live(world: &Path, life: &str) -> Result<(), Failure> {
-    let work = work(World::at(world), life.parse()?);
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?
-        .block_on(work)
-}
-
-async fn work(world: World, life: u64) -> Result<(), Failure> {
+/// Has the conversation of a world until everything is done.
+pub(crate) async fn work(world: World, life: u64) -> Result<(), Failure> {
     std::fs::create_dir_all(world.root())?;
     let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(world.journal())?);
     let runtime = runtime(&world, &journal, life)?;
     runtime.recover().await?;
-    say("ready")?;
+    ready()?;
     let host = host(&world, runtime.clone(), life)?;
     let mut chat = chat(&host, &*journal).await?;
     let is_empty = chat.history().await?.is_empty();
@@ -59,7 +48,7 @@ async fn work(world: World, life: u64) -> Result<(), Failure> {
     drop(chat);
     host.close().await;
     runtime.shut_down().await;
-    say("done")
+    Ok(())
 }
 
 /// Goes on with the conversation of the world, or begins it.
@@ -94,7 +83,7 @@ impl Chance for OfLife {
     fn fill(&self, bytes: &mut [u8]) {
         let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for chunk in bytes.chunks_mut(8) {
-            let number = random.next().to_le_bytes();
+            let number = random.number().to_le_bytes();
             chunk.iter_mut().zip(number).for_each(|(byte, random)| *byte = random);
         }
     }
@@ -113,7 +102,7 @@ fn host(world: &World, runtime: Runtime, life: u64) -> Result<AgentHost, Failure
         agents: Arc::new(agents),
         surroundings: Surroundings { root: world.root(), ..Surroundings::default() },
         clock: Arc::new(SystemClock),
-        random: Arc::new(OfLife(Mutex::new(Random(life)))),
+        random: Arc::new(OfLife(Mutex::new(Random::new(life)))),
         bounds: AgentBounds::default(),
         asker: Arc::new(Headless),
         watcher: Arc::new(Answers),
@@ -150,10 +139,4 @@ fn runtime(world: &World, journal: &Arc<dyn Journal>, life: u64) -> Result<Runti
         on_repeat: OnRepeat::default(),
         settings: "{}".to_owned(),
     })?)
-}
-
-fn say(line: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    Ok(out.flush()?)
 }

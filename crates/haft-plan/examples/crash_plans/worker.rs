@@ -1,14 +1,13 @@
 //! A process that drives the plan of a world until it is done, or killed. It says on its standard output which nodes have
 //! ended, one line each, and only after that. What is in doubt it settles as a person would: by looking into the ledger.
 
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use haft::{
     Limits, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox, SessionOptions, SystemClock,
 };
 use haft_contract::{CallId, Envelope, Metadata, RequirementSet, RunId, Variables};
+use haft_faults::crash::{Failure, ready, say};
 use haft_journal::{
     CallQuery, Journal, Owner, RunQuery, SettledBy, Settlement, SqliteJournal, Verdict,
 };
@@ -18,33 +17,23 @@ use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 
-use crate::Failure;
 use crate::script::{World, answer, plan, tools};
 
 const RUN: &str = "crashed";
 
-/// Lives the life of a worker.
-pub(crate) fn live(world: &Path, life: &str) -> Result<(), Failure> {
-    let work = work(World::at(world), life.parse()?);
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?
-        .block_on(work)
-}
-
-async fn work(world: World, life: u64) -> Result<(), Failure> {
+/// Drives the plan of a world to its end.
+pub(crate) async fn work(world: World, life: u64) -> Result<(), Failure> {
     let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(world.journal())?);
     let runtime = runtime(&world, &journal, life)?;
     runtime.recover().await?;
-    say("ready")?;
+    ready()?;
     loop {
         let driven = drive_once(&runtime, &journal, life).await?;
         match driven.trace.ending {
             Ending::Finished => {
                 runtime.shut_down().await;
                 std::fs::write(world.trace(), driven.trace.to_json().to_string())?;
-                return say("done");
+                return Ok(());
             }
             Ending::InDoubt => settle(&world, &journal, &driven).await?,
             ending => return Err(format!("the plan {ending}").into()),
@@ -139,10 +128,4 @@ async fn settle(world: &World, journal: &Arc<dyn Journal>, driven: &Driven) -> R
         say(&format!("settled {} {happened}", doubt.node))?;
     }
     Ok(())
-}
-
-fn say(line: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    Ok(out.flush()?)
 }

@@ -28,6 +28,7 @@ fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
         shell_line: None,
         calls_at_once_max: None,
         only_changes_files: false,
+        delegates: false,
     }
 }
 
@@ -342,7 +343,7 @@ fn what_a_reference_becomes_is_not_guessed() {
     check_inputs(
         &json!({"limit": "{{STEPS.0.n}}", "lines": "{{STEPS.0.n}}"}),
         expect![[r#"
-            [invented_parameter] node 1: inputs.lines: no such parameter: the tool has path, limit, mode, ranges, shape; did you mean ranges or limit?
+            [invented_parameter] node 1: inputs.lines: no such parameter: the tool has path, limit, mode, ranges, shape
             [missing_parameter] node 1: inputs.path: the tool requires it, and it is missing: add it, or refer to an output"#]],
     );
     check_inputs(

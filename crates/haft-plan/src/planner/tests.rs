@@ -34,6 +34,7 @@ fn contract(id: &str, effect: Effect, description: &str) -> Contract {
         shell_line: None,
         calls_at_once_max: None,
         only_changes_files: false,
+        delegates: false,
     }
 }
 
@@ -131,6 +132,7 @@ fn whoever_waits_is_told_what_happens() {
     let observer = |step: &Step<'_>| {
         seen.lock().unwrap().push(match step {
             Step::Asking => "asking".to_owned(),
+            Step::Retrying(retry) => retry.error.cause(),
             Step::Mending { problems, repair, repairs_max } => {
                 format!("{repair} of {repairs_max}: {}", problems[0])
             }
@@ -227,6 +229,30 @@ fn a_model_that_breaks_off_makes_no_plan() {
     let model = ScriptedModel::new().events(first).failure(ModelError::CutOff);
     let Err(PlannerError::Model { usage: told, .. }) = plan(&model) else { panic!("no answer") };
     assert_eq!(told, usage);
+}
+
+#[test]
+fn a_model_that_is_asked_again_is_told_of() {
+    let retry = Retry {
+        error: ModelError::CutOff,
+        pause: std::time::Duration::from_secs(1),
+        attempt: 2,
+        attempts_max: 4,
+    };
+    let answer = [Event::Text(GOOD.to_owned()), Event::End(End::default())];
+    let events = std::iter::once(Event::Retry(retry.clone())).chain(answer);
+    let model = ScriptedModel::new().events(events);
+    let tools = catalogue();
+    let offered = [ToolId::parse("read").unwrap()];
+    let told = std::sync::Mutex::new(Vec::new());
+    let observer = |step: &Step<'_>| {
+        if let Step::Retrying(retry) = step {
+            told.lock().unwrap().push((*retry).clone());
+        }
+    };
+    let brief = Brief { observer: &observer, ..Brief::new("x", &tools, &offered) };
+    assert!(block_on(make_plan(&model, brief)).is_ok());
+    assert_eq!(*told.lock().unwrap(), [retry]);
 }
 
 #[test]

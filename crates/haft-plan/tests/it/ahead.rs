@@ -4,13 +4,10 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_contract::{CallId, RunId, Scope};
+use haft_faults::{Interpose, Interposed};
 use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
-    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, JournalError, LateOutcome, Lease, MemoryJournal, MessageId, MessageQuery, NewRun,
-    Outcome, PlannedCall, Pruned, RecordedCall, Retention, RunQuery, RunRow, Settled, Settlement,
-    SnapshotNote,
+    Answer, Intent, Journal, JournalError, MemoryJournal, Outcome, PlannedCall, RunQuery, RunRow,
+    Settled,
 };
 use serde_json::json;
 use tokio::sync::watch;
@@ -38,12 +35,16 @@ pub(crate) struct SlowJournal {
 
 impl SlowJournal {
     /// Returns a journal that is quick, and in which a run is begun just after somebody looked whether there is one.
-    pub(crate) fn early() -> Self {
-        Self { is_early: true, ..Self::aborting(CancellationToken::new()) }
+    pub(crate) fn early() -> Interposed<Self> {
+        Interposed(Self { is_early: true, ..Self::quick(CancellationToken::new()) })
     }
 
     /// Returns a journal that is quick, and cancels this as soon as a node's call is about to begin.
-    pub(crate) fn aborting(abort: CancellationToken) -> Self {
+    pub(crate) fn aborting(abort: CancellationToken) -> Interposed<Self> {
+        Interposed(Self::quick(abort))
+    }
+
+    fn quick(abort: CancellationToken) -> Self {
         Self {
             inner: MemoryJournal::new(),
             disk: watch::Sender::new(Disk::Done),
@@ -53,48 +54,11 @@ impl SlowJournal {
     }
 }
 
-/// Passes these methods on.
-macro_rules! passed_on {
-    ($($name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)*) => {
-        $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $answer> {
-            self.inner.$name($($arg),*)
-        })*
-    };
-}
+impl Interpose for SlowJournal {
+    type Inner = MemoryJournal;
 
-impl Chats for SlowJournal {
-    passed_on! {
-        record_chat(lease: &Lease, records: Vec<ChatRecord>, firmness: ChatFirmness) -> ();
-        rewind_chat(lease: &Lease, from: &MessageId, at_ms: u64) -> u64;
-        chat(id: &ChatId) -> Option<ChatSession>;
-        chats(query: ChatQuery) -> Vec<ChatSession>;
-        chat_messages(chat: &ChatId, query: MessageQuery) -> Vec<(ChatMessage, Vec<ChatPart>)>;
-    }
-}
-
-impl Journal for SlowJournal {
-    passed_on! {
-        open_run(run: NewRun, claim: Claim) -> Lease;
-        renew(lease: Lease, claim: Claim) -> ();
-        close_run(lease: Lease) -> ();
-        holders() -> Vec<Holder>;
-        abandon(holder: Holder) -> Vec<CallId>;
-        attempt(scope: &Scope) -> AttemptState;
-        recorded(scope: &Scope) -> Vec<RecordedCall>;
-        by_driver_id(scope: &Scope, driver_call_id: &str) -> Option<CallRow>;
-        earlier_effects(scope: &Scope, calls_max: u32) -> EarlierEffects;
-        amend(intent: &Intent, details: String) -> ();
-        settle(intent: Intent, outcome: Outcome) -> ();
-        refuse(call: PlannedCall, outcome: Outcome) -> ();
-        resolve(settlement: Settlement) -> CallRow;
-        hear(call: CallId) -> ();
-        note_snapshot(note: SnapshotNote) -> ();
-        snapshots(run: &RunId, call: Option<&CallId>) -> Vec<SnapshotNote>;
-        late_outcomes(run: &RunId) -> Vec<LateOutcome>;
-        calls(query: CallQuery) -> Vec<CallRow>;
-        due(retention: Retention) -> Due;
-        prune(retention: Retention) -> Pruned;
-        verify() -> Vec<Finding>;
+    fn inner(&self) -> &MemoryJournal {
+        &self.inner
     }
 
     fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>> {
@@ -138,10 +102,11 @@ impl Journal for SlowJournal {
 
 /// Drives two nodes of which the second waits for what the first answered, until it waits; then lets the disk go on.
 async fn driven(disk: Disk) -> (Stage, String, String) {
-    let (disk_now, abort) = (watch::Sender::new(Disk::Busy), CancellationToken::new());
-    let journal =
-        SlowJournal { inner: MemoryJournal::new(), disk: disk_now, abort, is_early: false };
-    let journal = Arc::new(journal);
+    let slow = SlowJournal {
+        disk: watch::Sender::new(Disk::Busy),
+        ..SlowJournal::quick(CancellationToken::new())
+    };
+    let journal = Arc::new(Interposed(slow));
     let stage = Stage::with_journal(Arc::clone(&journal) as Arc<dyn Journal>);
     let second = json!({
         "tool": "wait", "inputs": {"text": "{{STEPS.0.said}}"}, "depends_on": [0], "timeout": 3600

@@ -277,7 +277,7 @@ async fn a_runtime_must_be_able_to_keep_plans() {
         Stage::built(Arc::new(MemoryJournal::new()), Vec::new(), |id| id.as_str() != PLAN_TOOL);
     let err = stage.try_drive(&plan(vec![text("order", "a", &[])]), stage.options()).await;
     expect![[
-        r#"the plan cannot be kept with run r1: no tool is called "plan": did you mean flaky?"#
+        r#"the plan cannot be kept with run r1: no tool is called "plan": list the tools to see what there is"#
     ]]
     .assert_eq(&err.unwrap_err().to_string());
     assert!(stage.world.done().is_empty());

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use haft_faults::Random;
 use rusqlite::Connection;
 
 use crate::point::Points;
-use crate::random::Random;
 use crate::world::World;
 
 /// Outcomes after which there is one, on average.
@@ -30,7 +30,7 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// Returns those of one life.
     pub(crate) fn of_life(world: &World, seed: u64, life: u64, points: &Arc<Points>) -> Self {
-        let seed = Random::of(seed, life).next();
+        let seed = Random::of(seed, life).number();
         Self { world: world.clone(), seed, points: Arc::clone(points), outcomes: AtomicU64::new(0) }
     }
 

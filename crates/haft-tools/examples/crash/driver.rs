@@ -8,13 +8,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use haft_faults::Random;
+
 use crate::Failure;
 use crate::audit::{Audit, Extent, Known};
 use crate::children;
 use crate::counts::Counts;
 use crate::heard::{Heard, Said};
 use crate::point::POINTS;
-use crate::random::Random;
 use crate::script::{Commands, RunScript};
 use crate::snapshots;
 use crate::worker::{DriverKind, End, Orders};

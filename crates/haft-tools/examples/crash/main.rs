@@ -23,8 +23,6 @@ mod orders;
 #[cfg(target_os = "linux")]
 mod point;
 #[cfg(target_os = "linux")]
-mod random;
-#[cfg(target_os = "linux")]
 mod recorded;
 #[cfg(target_os = "linux")]
 mod script;

@@ -6,13 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use haft_contract::{CallId, RunId, Scope};
-use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
-    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    Journal, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome, PlannedCall, Pruned,
-    RecordedCall, Retention, RunQuery, RunRow, Settlement, SnapshotNote, SqliteJournal,
-};
+use haft_faults::{Interpose, Interposed, Step};
+use haft_journal::{Answer, SqliteJournal};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::checkpoints::Checkpoints;
@@ -50,6 +45,19 @@ pub(crate) const POINTS: [&str; 30] = [
     "after-resolve",
     "before-close",
     "after-close",
+];
+
+/// Those before and behind what the journal is asked for.
+const AROUND_STEPS: [(Step, &str, &str); 9] = [
+    (Step::Abandon, "before-abandon", "after-abandon"),
+    (Step::OpenRun, "before-open", "after-open"),
+    (Step::Intend, "before-intend", "after-intend"),
+    (Step::Amend, "before-amend", "after-amend"),
+    (Step::Settle, "before-settle", "after-settle"),
+    (Step::Refuse, "before-refuse", "after-refuse"),
+    (Step::Resolve, "before-resolve", "after-resolve"),
+    (Step::Hear, "before-hear", "after-hear"),
+    (Step::CloseRun, "before-close", "after-close"),
 ];
 
 /// Where a worker dies: at one of the places, after it was there so many times.
@@ -138,152 +146,38 @@ pub(crate) struct PointedJournal {
 }
 
 impl PointedJournal {
-    pub(crate) fn new(inner: SqliteJournal, points: Arc<Points>, checkpoints: Checkpoints) -> Self {
-        Self { inner, points, checkpoints }
+    pub(crate) fn new(
+        inner: SqliteJournal,
+        points: Arc<Points>,
+        checkpoints: Checkpoints,
+    ) -> Interposed<Self> {
+        Interposed(Self { inner, points, checkpoints })
+    }
+}
+
+impl Interpose for PointedJournal {
+    type Inner = SqliteJournal;
+
+    fn inner(&self) -> &SqliteJournal {
+        &self.inner
     }
 
-    fn between<'a, T: 'a>(
+    fn around<'a, T: Send + 'a>(
         &'a self,
-        (before, after): (&'static str, &'static str),
-        record: impl FnOnce(&'a SqliteJournal) -> Answer<'a, T>,
+        step: Step,
+        ask: impl FnOnce(&'a SqliteJournal) -> Answer<'a, T>,
     ) -> Answer<'a, T> {
+        let points = AROUND_STEPS.iter().find(|(around, ..)| *around == step);
+        let Some((_, before, after)) = points else { return ask(&self.inner) };
         self.points.pass(before);
-        let answer = record(&self.inner);
+        let answer = ask(&self.inner);
         Box::pin(async move {
             let answered = answer.await;
             self.points.pass(after);
+            if step == Step::Settle {
+                self.checkpoints.after_outcome();
+            }
             answered
         })
-    }
-}
-
-impl Chats for PointedJournal {
-    fn record_chat(
-        &self,
-        lease: &Lease,
-        records: Vec<ChatRecord>,
-        firmness: ChatFirmness,
-    ) -> Answer<'_, ()> {
-        self.inner.record_chat(lease, records, firmness)
-    }
-
-    fn rewind_chat(&self, lease: &Lease, from: &MessageId, at_ms: u64) -> Answer<'_, u64> {
-        self.inner.rewind_chat(lease, from, at_ms)
-    }
-
-    fn chat(&self, id: &ChatId) -> Answer<'_, Option<ChatSession>> {
-        self.inner.chat(id)
-    }
-
-    fn chats(&self, query: ChatQuery) -> Answer<'_, Vec<ChatSession>> {
-        self.inner.chats(query)
-    }
-
-    fn chat_messages(
-        &self,
-        chat: &ChatId,
-        query: MessageQuery,
-    ) -> Answer<'_, Vec<(ChatMessage, Vec<ChatPart>)>> {
-        self.inner.chat_messages(chat, query)
-    }
-}
-
-impl Journal for PointedJournal {
-    fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease> {
-        self.between(("before-open", "after-open"), |inner| inner.open_run(run, claim))
-    }
-
-    fn renew(&self, lease: Lease, claim: Claim) -> Answer<'_, ()> {
-        self.inner.renew(lease, claim)
-    }
-
-    fn close_run(&self, lease: Lease) -> Answer<'_, ()> {
-        self.between(("before-close", "after-close"), |inner| inner.close_run(lease))
-    }
-
-    fn holders(&self) -> Answer<'_, Vec<Holder>> {
-        self.inner.holders()
-    }
-
-    fn abandon(&self, holder: Holder) -> Answer<'_, Vec<CallId>> {
-        self.between(("before-abandon", "after-abandon"), |inner| inner.abandon(holder))
-    }
-
-    fn attempt(&self, scope: &Scope) -> Answer<'_, AttemptState> {
-        self.inner.attempt(scope)
-    }
-
-    fn recorded(&self, scope: &Scope) -> Answer<'_, Vec<RecordedCall>> {
-        self.inner.recorded(scope)
-    }
-
-    fn by_driver_id(&self, scope: &Scope, driver_call_id: &str) -> Answer<'_, Option<CallRow>> {
-        self.inner.by_driver_id(scope, driver_call_id)
-    }
-
-    fn earlier_effects(&self, scope: &Scope, calls_max: u32) -> Answer<'_, EarlierEffects> {
-        self.inner.earlier_effects(scope, calls_max)
-    }
-
-    fn intend(&self, call: PlannedCall) -> Answer<'_, Intent> {
-        self.between(("before-intend", "after-intend"), |inner| inner.intend(call))
-    }
-
-    fn amend(&self, intent: &Intent, details: String) -> Answer<'_, ()> {
-        self.between(("before-amend", "after-amend"), |inner| inner.amend(intent, details))
-    }
-
-    fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()> {
-        let settled =
-            self.between(("before-settle", "after-settle"), |inner| inner.settle(intent, outcome));
-        Box::pin(async move {
-            let settled = settled.await;
-            self.checkpoints.after_outcome();
-            settled
-        })
-    }
-
-    fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()> {
-        self.between(("before-refuse", "after-refuse"), |inner| inner.refuse(call, outcome))
-    }
-
-    fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow> {
-        self.between(("before-resolve", "after-resolve"), |inner| inner.resolve(settlement))
-    }
-
-    fn hear(&self, call: CallId) -> Answer<'_, ()> {
-        self.between(("before-hear", "after-hear"), |inner| inner.hear(call))
-    }
-
-    fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
-        self.inner.note_snapshot(note)
-    }
-
-    fn snapshots(&self, run: &RunId, call: Option<&CallId>) -> Answer<'_, Vec<SnapshotNote>> {
-        self.inner.snapshots(run, call)
-    }
-
-    fn late_outcomes(&self, run: &RunId) -> Answer<'_, Vec<LateOutcome>> {
-        self.inner.late_outcomes(run)
-    }
-
-    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<CallRow>> {
-        self.inner.calls(query)
-    }
-
-    fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>> {
-        self.inner.runs(query)
-    }
-
-    fn prune(&self, retention: Retention) -> Answer<'_, Pruned> {
-        self.inner.prune(retention)
-    }
-
-    fn due(&self, retention: Retention) -> Answer<'_, Due> {
-        self.inner.due(retention)
-    }
-
-    fn verify(&self) -> Answer<'_, Vec<Finding>> {
-        self.inner.verify()
     }
 }

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use haft_contract::{CallKey, RunId, Scope, canonical_json};
+use haft_faults::Random;
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::random::Random;
 
 /// The contents of a lane's files, by name.
 pub(crate) type Files = BTreeMap<String, String>;

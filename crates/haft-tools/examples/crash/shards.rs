@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use haft_faults::Random;
+
 use crate::Failure;
 use crate::children;
 use crate::counts::Counts;
 use crate::driver::Driver;
-use crate::random::Random;
 use crate::world::World;
 
 const USAGE: &str = "usage: crash --kills N [--seed S] [--seconds S]";
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let drivers = std::thread::available_parallelism()?.get() as u64;
     println!("crash: {} kills, --seed {}, {drivers} drivers", extent.kills, extent.seed);
     let shares = (0..drivers).map(|driver| Extent {
-        seed: Random::of(extent.seed, driver).next(),
+        seed: Random::of(extent.seed, driver).number(),
         kills: extent.kills / drivers + u64::from(driver < extent.kills % drivers),
         seconds: extent.seconds,
     });
@@ -109,7 +110,7 @@ pub(crate) fn drive(extent: &Extent) -> Result<(), Failure> {
     let mut random = Random::new(extent.seed);
     let mut left = extent.kills;
     while left > 0 && Instant::now() < end {
-        let seed = random.next();
+        let seed = random.number();
         let kills = left.min(KILLS_OF_WORLD);
         left -= kills;
         let directory = tempfile::Builder::new().prefix("haft-crash-").tempdir_in(place(seed))?;

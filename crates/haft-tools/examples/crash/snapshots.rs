@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use haft::{EffectAhead, Roots, SnapshotError, Snapshots, SystemClock, WorkspaceSnapshots};
 use haft_contract::{BoxFuture, CallId};
+use haft_faults::Random;
 use haft_journal::Journal;
 
 use crate::point::Points;
-use crate::random::Random;
 use crate::world::World;
 
 /// Snapshots that a worker may die around.

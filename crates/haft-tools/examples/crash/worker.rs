@@ -13,6 +13,7 @@ use haft::{
 use haft_contract::{
     CallId, Envelope, ErrorCode, Metadata, RequirementSet, Scope, Variables, sha256_hex,
 };
+use haft_faults::Random;
 use haft_journal::{
     CallQuery, Journal, JournalError, Owner, SettledBy, Settlement, SqliteJournal, Verdict,
 };
@@ -23,7 +24,6 @@ use serde_json::json;
 use crate::Failure;
 use crate::checkpoints::Checkpoints;
 use crate::point::{PointedJournal, Points};
-use crate::random::Random;
 use crate::script::{Commands, Kind, Lane, RunScript, Step};
 use crate::world::{World, append, count_lines, files_of};
 use crate::{snapshots, tools};

@@ -4,14 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Run, RunError};
+use haft::{Call, Run, RunError};
 use haft_journal::{
     ChatFirmness, ChatId, ChatMessage, ChatMode, ChatRecord, ChatRole, ChatSession, ChatStatus,
     Journal, JournalError, MemoryJournal, MessageId, MessageKind, MessageQuery, RunQuery,
     TokenCounts,
 };
 
-use crate::stage::{Setting, Stage};
+use serde_json::json;
+
+use crate::refusals::counted;
+use crate::stage::{Counter, Setting, Stage};
 
 fn id() -> ChatId {
     ChatId::from_bits(7)
@@ -77,7 +80,7 @@ async fn a_chat_is_written_by_whoever_has_its_run() {
     let root = tempfile::tempdir().unwrap();
     let (first, run) = process(&journal, "first", root.path()).await;
     let (_second, other) = process(&journal, "second", root.path()).await;
-    expect!["this process does not have run ses_00000000000000000000000007, or no longer: others may have gone on with it since, so nothing was recorded; open it again and look at what is there"]
+    expect!["this process does not have run ses_00000000000000000000000007, or no longer: others may have gone on with it since, so nothing was executed or recorded; open it again and look at what is there"]
         .assert_eq(&say(&run, 1).await.unwrap_err().to_string());
     assert_eq!(journal.runs(RunQuery::default()).await.unwrap(), []);
 
@@ -102,4 +105,41 @@ async fn a_chat_is_written_by_whoever_has_its_run() {
     let said = journal.chat_messages(&id(), MessageQuery::default()).await.unwrap();
     let numbers: Vec<u128> = said.iter().map(|(message, _)| message.id.bits()).collect();
     assert_eq!(numbers, [1, 3]);
+}
+
+#[tokio::test]
+async fn a_run_that_was_opened_and_taken_away_is_not_taken_anew_by_a_call() {
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let root = tempfile::tempdir().unwrap();
+    let counter = Counter::default();
+    let process = async |owner: &'static str| {
+        let setting = Setting {
+            tools: vec![counted("send", &counter)],
+            journal: Arc::clone(&journal),
+            root: Some(root.path().to_owned()),
+            owner,
+            ..Setting::default()
+        };
+        let stage = Stage::new(setting).await;
+        let run = stage.session.run(id().run());
+        (stage, run)
+    };
+    let send = || Call::new("send", json!({"text": "x"}));
+    let (first, run) = process("first").await;
+    run.open().await.unwrap();
+    say(&run, 1).await.unwrap();
+    // As from a machine that slept: another one goes on with it, and is done before the first one looks again.
+    first.runtime.shut_down().await;
+    let (second, other) = process("second").await;
+    other.open().await.unwrap();
+    say(&other, 2).await.unwrap();
+    let fenced = say(&run, 3).await;
+    assert!(matches!(fenced, Err(RunError::Journal(JournalError::Fenced { .. }))), "{fenced:?}");
+    second.runtime.shut_down().await;
+    let lost = run.call(send()).await;
+    assert!(matches!(lost, Err(RunError::NotOpen { .. })), "{lost:?}");
+    assert_eq!(counter.count(), 0);
+    run.open().await.unwrap();
+    run.call(send()).await.unwrap();
+    assert_eq!(counter.count(), 1);
 }

@@ -9,10 +9,11 @@ use haft_contract::{
     Access, Cx, Effect, Envelope, ErrorCode, FileChange, Metadata, Precondition, Probed,
     RequirementSet, RunId, Tool, ToolError,
 };
+use haft_faults::Step;
 use haft_journal::{Claim, Journal, JournalError, NewRun, Owner, SettledBy, Settlement, Verdict};
 use serde_json::{Value, json};
 
-use crate::faulty::{FaultyJournal, Step};
+use crate::faulty::FaultyJournal;
 use crate::stage::{Counter, Setting, Stage, Text};
 
 /// A world that outlives processes: a journal, a workspace, and a count of what happened.
@@ -452,10 +453,14 @@ async fn a_named_call_that_is_executed_again_keeps_its_key() {
     let (verdict, by) = (Verdict::Retry, SettledBy::Operator);
     let settlement = Settlement { call, verdict, by, envelope, settled_at_ms: 1 };
     world.journal.resolve(settlement).await.unwrap();
-    // Whoever goes on after a transcript does not make the first call again.
-    stage.run.call(named("b")).await.unwrap();
+    // Whoever goes on after a transcript does not make the first call again, and reads that this is the second time.
+    let again = stage.run.call(named("b")).await.unwrap();
+    let warning = again.metadata().retry_warning.clone().unwrap();
+    assert!(warning.contains("may have happened then") && warning.contains("retry"), "{warning}");
+    let other = stage.run.call(named("c")).await.unwrap();
+    assert_eq!(other.metadata().retry_warning, None);
     let keys: Vec<String> = stage.rows().await.into_iter().map(|row| row.call_key).collect();
-    let [first, second, again] = keys.as_slice() else { panic!("{keys:?}") };
+    let [first, second, again, _] = keys.as_slice() else { panic!("{keys:?}") };
     assert_eq!(second, again);
     assert_ne!(first, again);
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use expect_test::expect;
 use haft::{Call, Place, RunError};
 use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError};
+use haft_faults::Step;
 use haft_journal::Status;
 use serde_json::json;
 
-use crate::faulty::{FaultyJournal, Step};
+use crate::faulty::FaultyJournal;
 use crate::stage::{Counter, Setting, Stage, Text};
 
 fn keys() -> Tool {

@@ -323,6 +323,18 @@ async fn a_search_finds_what_the_agent_has_and_for_it_alone() {
     assert_eq!(ids(&session), ["read", "tool_search"]);
     // Without the tool that finds, all are listed.
     assert_eq!(ids(&session.narrowed(with_tools(&["far_*"])).unwrap()).len(), 29);
+    // Whoever goes on after the transcript of another one has what that one found, and no tool that it has not itself.
+    let answer = call(&some, "tool_search", "count number").await;
+    let listed = ids(&some);
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    let input = json!({"text": "count number"});
+    let next =
+        session.narrowed(with_tools(&["tool_search", "far_number1*", "far_number2*"])).unwrap();
+    next.adopt_call("tool_search", &input, &answer);
+    assert_eq!(ids(&next), listed);
+    let less = session.narrowed(with_tools(&["tool_search", "read"])).unwrap();
+    less.adopt_call("tool_search", &input, &answer);
+    assert_eq!(ids(&less), ["read", "tool_search"]);
 }
 
 #[tokio::test]
@@ -435,6 +447,13 @@ async fn a_child_has_a_list_of_its_own_and_no_quota_of_its_own() {
         (list(&stage.session), list(&child)),
         (vec!["above".to_owned()], vec!["beneath".to_owned()])
     );
+    // Whoever goes on after a transcript has the list that was written last.
+    let answer = call(&child, "todo", "beneath").await;
+    let input = json!({"todos": [{"content": "read on", "status": "pending"}]});
+    let next = stage.session.narrowed(Narrowing::default()).unwrap();
+    next.adopt_call("todo", &input, &answer);
+    next.adopt_call("write", &json!({"todos": []}), &answer);
+    assert_eq!(list(&next), ["read on"]);
     for (session, expected) in [(&child, "true"), (&stage.session, "true"), (&child, "false")] {
         assert_eq!(said(session, "counted", "x").await, expected);
     }
@@ -442,7 +461,8 @@ async fn a_child_has_a_list_of_its_own_and_no_quota_of_its_own() {
 
 /// Hands its text on as a task of the subagent that it names first.
 fn task() -> Tool {
-    Tool::new("task").description("Hand on.").execute_with(|input: Text, cx: Cx| async move {
+    let builder = Tool::new("task").description("Hand on.").delegates();
+    builder.execute_with(|input: Text, cx: Cx| async move {
         let (subagent_type, prompt) = input.text.split_once(' ').unwrap_or_default();
         let task = SubagentTask {
             subagent_type: subagent_type.to_owned(),

@@ -13,7 +13,8 @@ use serde_json::json;
 
 use crate::stage::{Counter, Setting, Stage, Text, rule, shown};
 
-fn counted(id: &str, counter: &Counter) -> Tool {
+/// A tool that counts how often it is executed.
+pub(crate) fn counted(id: &str, counter: &Counter) -> Tool {
     let counter = counter.clone();
     Tool::new(id).effect(Effect::Once).execute_with(move |_: Text, _| {
         counter.add();

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use haft::{Place, Resume, RunError};
 use haft_contract::{Envelope, ErrorCode, RunId};
+use haft_faults::Random;
 use haft_journal::{CallQuery, Journal, JournalError, Status, Verdict};
 use serde_json::json;
 
-use model::{Model, Random};
+use model::Model;
 use process::{Process, World};
 
 const HISTORIES: u64 = 300;

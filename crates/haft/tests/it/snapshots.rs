@@ -19,12 +19,13 @@ use haft_contract::{
     Access, BoxFuture, CallId, Command, Cx, Effect, FileChange, Precondition, RequirementSet, Tool,
     ToolError,
 };
+use haft_faults::Step;
 use haft_journal::{Journal, MemoryJournal, SnapshotNote};
 use haft_snapshot::{ChangeKind, Options, Overwrite, RestoreError};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::faulty::{FaultyJournal, Step};
+use crate::faulty::FaultyJournal;
 use crate::stage::{Setting, Stage, Text};
 
 /// A workspace whose effects are recorded.

@@ -9,12 +9,12 @@ use haft_contract::{
     Access, BoxFuture, CallId, Cx, Effect, Envelope, ErrorCode, FileChange, Metadata, Precondition,
     Tool, ToolError,
 };
+use haft_faults::Step;
 use haft_journal::{Journal, JournalError, SettledBy, Settlement, Status, Verdict};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::durability::{World, answer, changes_files, check, line, text};
-use crate::faulty::Step;
 use crate::stage::{Setting, Stage, Text};
 
 /// Settles the only call in doubt that a recovery finds.

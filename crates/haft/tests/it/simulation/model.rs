@@ -1,30 +1,9 @@
-//! What a driver of a simulated history knows and expects, and random numbers that follow from a seed.
+//! What a driver of a simulated history knows and expects.
 
 use std::collections::BTreeMap;
 
 use haft_contract::{Effect, Envelope};
 use haft_journal::{CallRow, Status, Verdict};
-
-/// A sequence of numbers that follows from a seed (splitmix64).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    pub(super) fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-}
 
 /// What was heard so far.
 #[derive(Default)]

@@ -3,13 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft_contract::{RunId, Scope};
-use haft_journal::{
-    Answer, AttemptState, CallQuery, CallRow, ChatFirmness, ChatId, ChatMessage, ChatPart,
-    ChatQuery, ChatRecord, ChatSession, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    JournalError, LateOutcome, Lease, MessageId, MessageQuery, NewRun, Outcome, PlannedCall,
-    Pruned, RecordedCall, Retention, RunQuery, RunRow, Settlement,
-};
+use haft_faults::{Interpose, Interposed};
+use haft_journal::{Answer, JournalError, SnapshotNote};
 use tokio::sync::{Notify, oneshot};
 
 use super::*;
@@ -37,25 +32,13 @@ impl SlowJournal {
     }
 }
 
-macro_rules! passed_on {
-    ($(fn $name:ident($($arg:ident: $of:ty),*) -> $answer:ty;)*) => {
-        $(fn $name(&self, $($arg: $of),*) -> Answer<'_, $answer> {
-            self.inner.$name($($arg),*)
-        })*
-    };
-}
+impl Interpose for SlowJournal {
+    type Inner = MemoryJournal;
 
-impl Chats for SlowJournal {
-    passed_on! {
-        fn record_chat(lease: &Lease, records: Vec<ChatRecord>, firmness: ChatFirmness) -> ();
-        fn rewind_chat(lease: &Lease, from: &MessageId, at_ms: u64) -> u64;
-        fn chat(id: &ChatId) -> Option<ChatSession>;
-        fn chats(query: ChatQuery) -> Vec<ChatSession>;
-        fn chat_messages(chat: &ChatId, query: MessageQuery) -> Vec<(ChatMessage, Vec<ChatPart>)>;
+    fn inner(&self) -> &MemoryJournal {
+        &self.inner
     }
-}
 
-impl Journal for SlowJournal {
     fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
         if !self.is_slow.load(Ordering::SeqCst) {
             return self.inner.note_snapshot(note);
@@ -68,36 +51,11 @@ impl Journal for SlowJournal {
             Ok::<(), JournalError>(())
         })
     }
-
-    passed_on! {
-        fn open_run(run: NewRun, claim: Claim) -> Lease;
-        fn renew(lease: Lease, claim: Claim) -> ();
-        fn close_run(lease: Lease) -> ();
-        fn holders() -> Vec<Holder>;
-        fn abandon(holder: Holder) -> Vec<CallId>;
-        fn attempt(scope: &Scope) -> AttemptState;
-        fn recorded(scope: &Scope) -> Vec<RecordedCall>;
-        fn by_driver_id(scope: &Scope, driver_call_id: &str) -> Option<CallRow>;
-        fn earlier_effects(scope: &Scope, calls_max: u32) -> EarlierEffects;
-        fn intend(call: PlannedCall) -> Intent;
-        fn amend(intent: &Intent, details: String) -> ();
-        fn settle(intent: Intent, outcome: Outcome) -> ();
-        fn refuse(call: PlannedCall, outcome: Outcome) -> ();
-        fn resolve(settlement: Settlement) -> CallRow;
-        fn hear(call: CallId) -> ();
-        fn snapshots(run: &RunId, call: Option<&CallId>) -> Vec<SnapshotNote>;
-        fn late_outcomes(run: &RunId) -> Vec<LateOutcome>;
-        fn calls(query: CallQuery) -> Vec<CallRow>;
-        fn runs(query: RunQuery) -> Vec<RunRow>;
-        fn due(retention: Retention) -> Due;
-        fn prune(retention: Retention) -> Pruned;
-        fn verify() -> Vec<Finding>;
-    }
 }
 
 #[tokio::test]
 async fn what_a_note_on_its_way_names_is_not_pruned_although_nobody_waits() {
-    let journal = Arc::new(SlowJournal::default());
+    let journal = Arc::new(Interposed(SlowJournal::default()));
     let place = Place::with(Options::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
     let call = place.call("order", "x").await;
     let roots = Roots::open(&place.at(""), &[]).unwrap();

@@ -42,3 +42,19 @@ async fn later_calls_of_other_nodes_are_those_that_were_recorded_later() {
     check(&place, &one, &[&two, &three]).await;
     check(&place, &three, &[]).await;
 }
+
+#[tokio::test]
+async fn a_call_whose_end_nobody_saw_is_named_when_others_followed() {
+    let place = Place::new().await;
+    let one = place.call("command", "a 1").await;
+    let two = place.call("save", "b 2").await;
+    // As if the process had died before the second look, and another one had gone on.
+    let mut note = place.notes().await.remove(0);
+    note.after = None;
+    place.journal.note_snapshot(note).await.unwrap();
+    let of = Selection::Run(place.stage.run.id().clone());
+    let changes = place.changes(&of).await;
+    assert_eq!((&changes.calls, changes.ends_now), (&vec![two], false));
+    let told = "nobody saw how it ended, so it is not known what it changed";
+    assert_eq!(changes.remarks, [(one, told.to_owned())]);
+}

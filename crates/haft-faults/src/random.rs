@@ -2,21 +2,26 @@
 //! with, and nothing else.
 
 /// A sequence of random numbers.
-pub(crate) struct Random {
+#[derive(Clone, Debug)]
+pub struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Returns the sequence of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
     /// Returns the sequence that belongs to one of many things of the same seed.
-    pub(crate) fn of(seed: u64, which: u64) -> Self {
-        Self::new(Self::new(seed ^ which.wrapping_mul(0xd6e8_feb8_6659_fd93)).next())
+    #[must_use]
+    pub fn of(seed: u64, which: u64) -> Self {
+        Self::new(Self::new(seed ^ which.wrapping_mul(0xd6e8_feb8_6659_fd93)).number())
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Returns the next number.
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,15 +30,21 @@ impl Random {
     }
 
     /// Returns a number below `bound`, 0 if there is none.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next().checked_rem(bound).unwrap_or_default()
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.number().checked_rem(bound).unwrap_or_default()
     }
 
-    pub(crate) fn one_in(&mut self, count: u64) -> bool {
+    /// Returns yes once in so many times.
+    pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    pub(crate) fn choose<T: Clone>(&mut self, from: &[T]) -> T {
+    /// Returns one of several things.
+    ///
+    /// # Panics
+    ///
+    /// If there is nothing to choose from.
+    pub fn choose<T: Clone>(&mut self, from: &[T]) -> T {
         let index = usize::try_from(self.below(from.len() as u64)).unwrap_or_default();
         from.get(index).expect("what is chosen from is not empty").clone()
     }
