@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Client, ProgressSink, Scope, Subagents};
+use haft_contract::{CallTime, Client, ProgressSink, Scope, Subagents};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,9 @@ pub struct Call {
     /// the tool has that. What comes before the tool is begun takes none of it, and neither do the answers of a person,
     /// before or while it runs.
     pub timeout_ms: Option<u64>,
+    /// The time of the call that this one is made for, where it is made for another. It stands while a person is asked about
+    /// this one, or by it.
+    pub above: Arc<dyn CallTime>,
     /// Cancelled when the caller gives up.
     pub cancellation: CancellationToken,
     /// Takes reports of progress.
@@ -61,6 +64,7 @@ impl Call {
             place: Place::default(),
             driver_call_id: None,
             timeout_ms: None,
+            above: Arc::new(()),
             cancellation: CancellationToken::new(),
             progress: Arc::new(()),
             asker: None,

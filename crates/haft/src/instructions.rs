@@ -111,14 +111,26 @@ fn places(
     for path in NAMES.map(|name| directory.join(name)) {
         let relative = path.strip_prefix(top.path()).unwrap_or(&path);
         match top.resolve(relative) {
-            Ok(resolved) if resolved.kind.is_some() && seen.insert(resolved.path.clone()) => {
-                places.push((path, resolved.path));
+            Ok(resolved) if resolved.kind.is_none() => {}
+            // Nobody judges what is read here, so a link is not to show a model a file that rules keep from it.
+            Ok(resolved) if !is_document(&resolved.path) => {
+                problems.push(format!("{}: {NO_DOCUMENT}", path.display()));
+            }
+            Ok(resolved) if seen.insert(resolved.path.clone()) => {
+                places.push((path, resolved.path))
             }
             Ok(_) => {}
             Err(err) => problems.push(format!("{}: {}", path.display(), refused(err))),
         }
     }
     places
+}
+
+/// Why a link is not followed within the project.
+const NO_DOCUMENT: &str = "left out, because it is a link to a file whose name does not end in .md: copy the file, or rename it";
+
+fn is_document(place: &Path) -> bool {
+    place.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 fn refused(err: RootError) -> String {

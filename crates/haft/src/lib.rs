@@ -17,6 +17,7 @@ mod catalog;
 mod clock;
 mod effects;
 mod explain;
+mod file_problem;
 mod files;
 mod front_matter;
 mod input_schema;
@@ -55,7 +56,7 @@ pub use resident::{Extension, ExtensionError, ExtensionParts, Extensions, ReadOn
 pub use run::{Divergence, Resume, RetryWarning, Run, RunError};
 pub use runtime::{IsGone, Limits, OnRepeat, Runtime, RuntimeError, RuntimeParts};
 pub use sandbox::{Confine, ReadablePlaces, Sandbox};
-pub use session::{Listing, ListingChanges, PLAN_FRONT_END, Session, SessionOptions};
+pub use session::{Listing, ListingChanges, PLAN_FRONT_END, Session, SessionOptions, is_adopted};
 
 pub use input_schema::{InputSchema, Open, OpenPlaces, Violated, Violation, part_at, shown_value};
 pub use registry::{Registry, RegistryError};
@@ -65,12 +66,13 @@ pub use tool_index::ToolRanking;
 
 pub use ask::{Answer, Ask, Asker, Headless, Inquiry, Reply};
 pub use clock::{Clock, SystemClock};
+pub use file_problem::{FileProblem, ProblemSeverity};
 pub use front_matter::{FrontField, FrontKind, FrontMatter, FrontMatterFault, FrontValue};
 pub use instructions::{InstructionFile, Instructions, instructions};
 pub use project::ProjectRules;
 pub use skills::{
-    BundledSkill, FoundSkills, Skill, SkillPlaces, SkillProblem, SkillSeverity, SkillSource,
-    check_skills, find_skills, load_skill,
+    BundledSkill, FoundSkills, Skill, SkillPlaces, SkillSource, check_skills, find_skills,
+    load_skill,
 };
 pub use snapshots::{
     EffectAhead, HistoryError, RootChanges, Selection, SnapshotError, SnapshotHistory, Snapshots,

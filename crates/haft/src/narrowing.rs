@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use haft_contract::{
-    BoxFuture, Contract, Cx, ErrorCode, NO_SUBAGENTS_TEXT, Origin, RequirementSet, SubagentAnswer,
+    BoxFuture, Contract, Cx, ErrorCode, NO_SUBAGENTS_TEXT, RequirementSet, SubagentAnswer,
     SubagentSummary, SubagentTask, Subagents, ToolError, ToolId, Variables, canonical_json, clean,
     cut, sha256_hex,
 };
@@ -20,9 +20,6 @@ mod tests;
 
 /// What the description of `task` says of one subagent, in characters.
 pub(crate) const SUBAGENT_SHOWN_CHARS_MAX: usize = 500;
-
-/// The tool that hands tasks to subagents.
-const TASK: &str = "task";
 
 /// How much of its session a subagent keeps. What it names beyond that is not there.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -124,10 +121,10 @@ fn key_of(levels: &[Arc<Level>]) -> String {
     sha256_hex(canonical_json(&felt.into()).as_bytes())
 }
 
-/// Returns a contract as a session with these subagents publishes it: the description of `task` ends with their names and
-/// descriptions.
+/// Returns a contract as a session with these subagents publishes it: the description of a tool that gives them tasks ends with
+/// their names and descriptions.
 pub(crate) fn published(contract: Arc<Contract>, subagents: &[SubagentSummary]) -> Arc<Contract> {
-    if !is_task(&contract) {
+    if !contract.delegates {
         return contract;
     }
     let index = index(subagents);
@@ -135,11 +132,6 @@ pub(crate) fn published(contract: Arc<Contract>, subagents: &[SubagentSummary]) 
         description: format!("{}{index}", contract.description),
         ..Contract::clone(&contract)
     })
-}
-
-/// Returns whether a contract is that of the tool which gives tasks to subagents.
-pub(crate) fn is_task(contract: &Contract) -> bool {
-    contract.id.as_str() == TASK && contract.origin == Origin::Native
 }
 
 /// Returns the list of subagents as it ends a description.

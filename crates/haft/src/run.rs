@@ -9,6 +9,7 @@ mod replay;
 mod warning;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{CallId, CallKey, Effect, Envelope, RunId, Scope, ScopeError};
@@ -56,8 +57,8 @@ pub enum RunError {
     },
     /// The run was never taken, or was taken away.
     #[error(
-        "this process does not have run {run}, or no longer: others may have gone on with it since, so nothing was recorded; \
-         open it again and look at what is there"
+        "this process does not have run {run}, or no longer: others may have gone on with it since, so nothing was executed or \
+         recorded; open it again and look at what is there"
     )]
     NotOpen {
         /// The run.
@@ -127,6 +128,8 @@ pub(crate) struct RunState {
     id: RunId,
     attempts: Arc<Attempts>,
     pub(crate) resume: Resume,
+    // Set by whoever opens the run; read by each call, which then takes it no more by itself.
+    is_opened: AtomicBool,
     // Where a driver that starts over has got to, for each attempt, and the epoch under which that was loaded; whoever
     // makes a call takes the lock to find it.
     cursors: Mutex<HashMap<Scope, (u64, Arc<Cursor>)>>,
@@ -168,8 +171,8 @@ pub(crate) enum Standing {
 impl Run {
     pub(crate) fn new(session: Arc<SessionState>, id: RunId, resume: Resume) -> Self {
         let attempts = session.shared.attempts_of(&id);
-        let cursors = Mutex::default();
-        Self { state: Arc::new(RunState { session, id, attempts, resume, cursors }) }
+        let (is_opened, cursors) = (AtomicBool::new(false), Mutex::default());
+        Self { state: Arc::new(RunState { session, id, attempts, resume, is_opened, cursors }) }
     }
 
     /// Returns the run's id.
@@ -256,9 +259,19 @@ impl RunState {
         }
     }
 
+    /// Returns what a call has to know of the lease. A run that was opened and taken away since is not taken anew: its driver goes
+    /// on after what others may have gone on with.
+    async fn tenure_of_call(&self) -> Result<Tenure, RunError> {
+        if self.is_opened.load(Ordering::Relaxed) {
+            let held = self.attempts.tenure_held();
+            return held.ok_or_else(|| RunError::NotOpen { run: self.id.clone() });
+        }
+        self.tenure().await
+    }
+
     /// Finds out whether a call was made before, and numbers it if it was not.
     pub(crate) async fn place(&self, placing: &Placing<'_>) -> Result<Placed, RunError> {
-        let Tenure { epoch, history, .. } = self.tenure().await?;
+        let Tenure { epoch, history, .. } = self.tenure_of_call().await?;
         let journal = &self.session.shared.parts.journal;
         let attempt = self.attempts.attempt(&**journal, placing.scope, history).await?;
         let driver_id = match placing.driver_call_id {

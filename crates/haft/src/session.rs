@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{Contract, Metadata, RunId, SubagentSummary, Todo, TodoStore, ToolId};
+use haft_contract::{Contract, RunId, SubagentSummary, Todo, TodoStore, ToolId};
 use haft_journal::RunRow;
 use haft_policy::{Conditions, Rule, RuleSet};
 use serde_json::Value;
@@ -19,6 +19,7 @@ use crate::run::{Resume, Run, RunError};
 use crate::runtime::{RuntimeError, Shared};
 use crate::sidecar::Sidecars;
 use crate::skills::{SessionSkills, SkillPlaces};
+pub use adopting::is_adopted;
 pub(crate) use ground::check_start;
 use listing::FoundTools;
 pub(crate) use listing::{LISTED_TOOLS_MAX, SessionTools};
@@ -26,6 +27,7 @@ pub use listing::{Listing, ListingChanges};
 use quotas::SessionQuotas;
 use rules::SessionRules;
 
+mod adopting;
 mod ground;
 mod listing;
 mod quotas;
@@ -230,13 +232,6 @@ impl Session {
         self.state.sidecars.keep();
     }
 
-    /// Takes over what was cut out of an output of an earlier session, so that calls of this one read it: the answer names a
-    /// copy from then on, or says that the rest is gone. For drivers that go on after a transcript.
-    pub fn adopt_output(&self, metadata: &mut Metadata) {
-        Sidecars::note_loss(metadata);
-        self.state.sidecars.adopt(metadata);
-    }
-
     /// Reads a sidecar of this session, given its path.
     pub fn read_sidecar(&self, path: &Path) -> io::Result<Vec<u8>> {
         let text = path.to_string_lossy();
@@ -279,7 +274,7 @@ impl SessionState {
 
     /// Returns whether the session shows the tool to whoever lists or looks for tools.
     fn offers(&self, contract: &Contract) -> bool {
-        self.keeps(contract) && (!narrowing::is_task(contract) || !self.subagents.is_empty())
+        self.keeps(contract) && (!contract.delegates || !self.subagents.is_empty())
     }
 
     /// Waits until no question of another call is before the person.

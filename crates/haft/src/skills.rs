@@ -8,11 +8,11 @@ mod places;
 mod session;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::file_problem::{FileProblem, ProblemSeverity};
 use directory::{Held, entries, first_lines};
 use front_matter::{FrontMatter, parse};
 pub(crate) use places::way_up;
@@ -76,37 +76,13 @@ enum SkillPlace {
     Bundled(&'static str),
 }
 
-/// How bad something is that is wrong with a skill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SkillSeverity {
-    /// The skill is left out.
-    Error,
-    /// It is not.
-    Warning,
-}
-
-/// What is wrong with a skill, or with a directory of skills.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SkillProblem {
-    /// How bad it is.
-    pub severity: SkillSeverity,
-    /// The file or directory.
-    pub file: PathBuf,
-    /// The line, from 1, where it is one line's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// What was expected, what was found, and what mends it.
-    pub message: String,
-}
-
 /// The skills of some places, and what is wrong with others there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundSkills {
     /// The skills, sorted by name; of one name, the first that was found.
     pub skills: Vec<Skill>,
     /// What is wrong, in the order in which it was found.
-    pub problems: Vec<SkillProblem>,
+    pub problems: Vec<FileProblem>,
 }
 
 impl Skill {
@@ -124,17 +100,6 @@ impl Skill {
             SkillPlace::Directory(directory) => directory.join(FILE_NAME),
             SkillPlace::Bundled(_) => PathBuf::from(format!("(bundled) {}", self.name)),
         }
-    }
-}
-
-impl fmt::Display for SkillProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            SkillSeverity::Error => "error",
-            SkillSeverity::Warning => "warning",
-        };
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        write!(f, "{}{line}: {severity}: {}", self.file.display(), self.message)
     }
 }
 
@@ -294,16 +259,22 @@ impl Finder {
     }
 
     fn error(&mut self, file: &Path, line: Option<u64>, message: &str) {
-        self.problem(SkillSeverity::Error, file, line, message);
+        self.problem(ProblemSeverity::Error, file, line, message);
     }
 
     fn warning(&mut self, file: &Path, line: Option<u64>, message: &str) {
-        self.problem(SkillSeverity::Warning, file, line, message);
+        self.problem(ProblemSeverity::Warning, file, line, message);
     }
 
-    fn problem(&mut self, severity: SkillSeverity, file: &Path, line: Option<u64>, message: &str) {
+    fn problem(
+        &mut self,
+        severity: ProblemSeverity,
+        file: &Path,
+        line: Option<u64>,
+        message: &str,
+    ) {
         let (file, message) = (file.to_path_buf(), message.to_owned());
-        self.found.problems.push(SkillProblem { severity, file, line, message });
+        self.found.problems.push(FileProblem { severity, file, line, message });
     }
 
     fn finish(mut self) -> FoundSkills {

@@ -1,15 +1,20 @@
-//! The time that a call's tool has. It stands while a person is asked: how long somebody thinks says nothing about the tool.
-//! What is done when the time is over is not decided here, and neither is how long a person may take.
+//! The time that a call's tool has. It stands while a person is asked, by the tool or about a call that is made for this one:
+//! how long somebody thinks says nothing about the tool. What is done when the time is over is not decided here, and neither
+//! is how long a person may take.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use haft_contract::{CallTime, TimePause};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The time that is left of one call.
 pub(crate) struct Stopwatch {
     // Written by each question when it is put and when it is over; read by whoever waits for the end of the time.
-    hand: watch::Sender<Hand>,
+    hand: Arc<watch::Sender<Hand>>,
+    /// The time of the call that this one is made for.
+    above: Arc<dyn CallTime>,
 }
 
 #[derive(Clone, Copy)]
@@ -27,24 +32,25 @@ struct Stands {
 }
 
 /// A question that is out. The time goes on when the last one is dropped.
-pub(crate) struct Pause<'a> {
-    stopwatch: &'a Stopwatch,
+pub(crate) struct Pause {
+    hand: Arc<watch::Sender<Hand>>,
+    _above: TimePause,
 }
 
 impl Stopwatch {
-    /// Returns a stopwatch that runs from now on.
-    pub(crate) fn new(time: Duration) -> Self {
+    /// Returns a stopwatch that runs from now on, beneath the time of the call that this one is made for.
+    pub(crate) fn new(time: Duration, above: Arc<dyn CallTime>) -> Self {
         let hand = Hand { deadline: Instant::now() + time, stands: None };
-        Self { hand: watch::Sender::new(hand) }
+        Self { hand: Arc::new(watch::Sender::new(hand)), above }
     }
 
-    /// Stops the hand until what is returned is dropped.
-    pub(crate) fn pause(&self) -> Pause<'_> {
+    /// Stops the hand until what is returned is dropped, and those above with it.
+    pub(crate) fn pause(&self) -> Pause {
         self.hand.send_modify(|hand| {
             let first = Stands { since: Instant::now(), questions: 0 };
             hand.stands.get_or_insert(first).questions += 1;
         });
-        Pause { stopwatch: self }
+        Pause { hand: Arc::clone(&self.hand), _above: self.above.pause() }
     }
 
     /// Returns whether the time is over.
@@ -74,9 +80,15 @@ impl Stopwatch {
     }
 }
 
-impl Drop for Pause<'_> {
+impl CallTime for Stopwatch {
+    fn pause(&self) -> TimePause {
+        Box::new(Self::pause(self))
+    }
+}
+
+impl Drop for Pause {
     fn drop(&mut self) {
-        self.stopwatch.hand.send_modify(|hand| {
+        self.hand.send_modify(|hand| {
             let Some(stands) = &mut hand.stands else { return };
             stands.questions -= 1;
             if stands.questions == 0 {
@@ -95,10 +107,14 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 
+    fn of_100_ms(above: Arc<dyn CallTime>) -> Arc<Stopwatch> {
+        Arc::new(Stopwatch::new(Duration::from_millis(100), above))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_time_stands_while_any_question_is_out() {
         let begun = Instant::now();
-        let stopwatch = Stopwatch::new(Duration::from_millis(100));
+        let stopwatch = of_100_ms(Arc::new(()));
         pass(60).await;
         let first = stopwatch.pause();
         pass(1_000).await;
@@ -117,7 +133,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_the_end_hears_of_questions_that_come_meanwhile() {
         let begun = Instant::now();
-        let stopwatch = Stopwatch::new(Duration::from_millis(100));
+        let stopwatch = of_100_ms(Arc::new(()));
         let asking = async {
             pass(99).await;
             let asked = stopwatch.pause();
@@ -126,5 +142,21 @@ mod tests {
         };
         tokio::join!(stopwatch.over(), asking);
         assert_eq!(begun.elapsed(), Duration::from_millis(600));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_times_of_all_calls_above_stand_with_it() {
+        let begun = Instant::now();
+        let first = of_100_ms(Arc::new(()));
+        let second = of_100_ms(Arc::clone(&first) as _);
+        let beside = of_100_ms(Arc::clone(&first) as _);
+        let third = of_100_ms(Arc::clone(&second) as _);
+        let asked = third.pause();
+        pass(1_000).await;
+        assert!(beside.is_over(), "who is not asked has its time");
+        assert!(![&first, &second, &third].into_iter().any(|time| time.is_over()));
+        drop(asked);
+        tokio::join!(first.over(), second.over(), third.over());
+        assert_eq!(begun.elapsed(), Duration::from_millis(1_100));
     }
 }

@@ -2,18 +2,22 @@
 
 use haft_contract::limits::SUGGESTIONS_MAX;
 
-/// How alike two names must be to be worth naming, from 0 to 1.
-const SIMILARITY_MIN: f64 = 0.6;
+/// Letters of a name for each of which one may be wrong: of a short one hardly any, or everything would be near it.
+const CHARS_PER_MISTAKE: usize = 3;
+/// Least length of a name that counts as near because the other contains it.
+const CONTAINED_CHARS_MIN: usize = 3;
 
 /// Returns the candidates most like `name`, best first, at most [`SUGGESTIONS_MAX`].
+///
+/// A candidate is near if one of the two contains the other, since models write `read_file` for `read`, or if a third of
+/// the letters of the longer one at most would have to be changed.
 pub fn near_matches<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name = plain_name(name);
-    let mut scored: Vec<(f64, &str)> = candidates
-        .map(|candidate| (similarity(&name, &plain_name(candidate)), candidate))
-        .filter(|(score, _)| *score >= SIMILARITY_MIN)
+    let mut near: Vec<(f64, &str)> = candidates
+        .filter_map(|candidate| Some((likeness(&name, &plain_name(candidate))?, candidate)))
         .collect();
-    scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
-    scored.into_iter().take(SUGGESTIONS_MAX).map(|(_, candidate)| candidate).collect()
+    near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
+    near.into_iter().take(SUGGESTIONS_MAX).map(|(_, candidate)| candidate).collect()
 }
 
 /// Returns the name without what spellings differ in: case, and the marks between words.
@@ -21,14 +25,15 @@ pub fn plain_name(name: &str) -> String {
     name.chars().filter(|one| one.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// A name that contains the other counts as near: models write `read_file` for `read`.
-fn similarity(name: &str, candidate: &str) -> f64 {
-    let contains = name.len() > 2
-        && candidate.len() > 2
+/// Returns how alike two plain names are, from 0 to 1, if they are near.
+fn likeness(name: &str, candidate: &str) -> Option<f64> {
+    let [one, other] = [name, candidate].map(|plain| plain.chars().count());
+    let contains = one.min(other) >= CONTAINED_CHARS_MIN
         && (name.contains(candidate) || candidate.contains(name));
-    let distance = strsim::jaro_winkler(name, candidate)
-        .min(strsim::normalized_levenshtein(name, candidate) + 0.2);
-    if contains { distance.max(0.75) } else { distance }
+    let mistakes = strsim::osa_distance(name, candidate);
+    let is_near = contains || mistakes <= one.max(other) / CHARS_PER_MISTAKE;
+    // Of two that are equally far, the one that begins alike is meant.
+    is_near.then(|| strsim::jaro_winkler(name, candidate))
 }
 
 #[cfg(test)]
@@ -47,5 +52,29 @@ mod tests {
         check("gerp", &["grep"]);
         check("ApplyPatch", &["apply_patch"]);
         check("zzz", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_short_name_is_near_to_few() {
+        let check = |name: &str, candidate: &str, expect: bool| {
+            let is_near = !near_matches(name, std::iter::once(candidate)).is_empty();
+            assert_eq!(is_near, expect, "{name:?} and {candidate:?}");
+        };
+        check("foo", "tools", false);
+        check("fool", "tools", false);
+        check("tool", "tools", true);
+        check("ls", "lsp", true);
+        check("rm", "lsp", false);
+        check("mode", "model", true);
+        check("node", "tools", false);
+        check("todo", "tool", false);
+        // A third of the letters and one more.
+        check("glib", "glob", true);
+        check("glib", "grob", false);
+        check("prmisions", "permissions", true);
+        check("prmsions", "permissions", true);
+        check("prmsins", "permissions", false);
+        check("naïve", "naive", true);
     }
 }

@@ -92,6 +92,20 @@ fn a_linked_file_has_the_first_of_its_names() {
 }
 
 #[test]
+fn a_link_to_what_is_no_document_is_not_followed() {
+    let place = project(&[("project/.env", "KEY=secret"), ("project/docs.md", "docs")]);
+    symlink("../.env", place.path().join("project/part/AGENTS.md")).unwrap();
+    symlink(".env", place.path().join("project/CLAUDE.md")).unwrap();
+    symlink("docs.md", place.path().join("project/AGENTS.md")).unwrap();
+    expect![[r##"
+        # /project/AGENTS.md
+
+        docs
+        ["/project/part/AGENTS.md: left out, because it is a link to a file whose name does not end in .md: copy the file, or rename it", "/project/CLAUDE.md: left out, because it is a link to a file whose name does not end in .md: copy the file, or rename it"]"##]]
+    .assert_eq(&shown(&place));
+}
+
+#[test]
 fn no_more_files_are_collected_than_there_may_be() {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join(".git")).unwrap();

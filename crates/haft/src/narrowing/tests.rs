@@ -124,6 +124,7 @@ fn what_cannot_be_compiled_is_an_error() {
 fn the_description_of_task_lists_each_subagent_in_one_line() {
     let published_as = |id: &str, subagents: &[SubagentSummary]| {
         let builder = Tool::new(id).description("Do it.");
+        let builder = if id == "task" { builder.delegates() } else { builder };
         let tool = builder.execute(|_: Nothing| async { Ok::<_, ToolError>("") });
         let contract = Arc::clone(tool.checked_contract().unwrap());
         published(contract, subagents).description.clone()

@@ -42,6 +42,8 @@ pub(super) async fn approve(
 ) -> Result<Capable, Stop> {
     let asker = capable.valid().call().asker.as_ref().unwrap_or(&run.session.asker);
     let asker = Arc::clone(asker);
+    // Nobody's tool has begun here, but for those that this call is made for.
+    let _pause = capable.valid().call().above.pause();
     // Held until the answer has taken effect.
     let _turn = if asker.can_ask() && asker.asks_in_turn() {
         let Some(turn) = unless_cancelled(&capable, run.session.turn()).await else {

@@ -48,6 +48,8 @@ pub(super) struct Entry {
     attempt: Arc<Attempt>,
     /// The calls like it that nobody heard the end of, held until the call is done.
     unheard: Option<Unheard>,
+    /// The call that may have happened and that this one repeats all the same, because whoever settled it said so.
+    repeats: Option<CallId>,
     /// Held until the call is done.
     _driver_id: Option<DriverId>,
 }
@@ -145,6 +147,7 @@ fn placed_as(named: Named, placed: Placed, run: &RunState) -> Arrived {
         epoch,
         attempt,
         unheard,
+        repeats: None,
         _driver_id: driver_id,
         tool,
     };
@@ -189,6 +192,12 @@ impl Arrived {
         let numbered = self.entry.attempt.number_as(self.entry.first_key, occurrence);
         self.entry.id.seq = numbered.seq;
         self.standing = Standing::New(numbered);
+        self
+    }
+
+    /// Says that a call which may have happened is repeated all the same, because whoever settled it said so.
+    pub(super) fn repeating(mut self, call: CallId) -> Self {
+        self.entry.repeats = Some(call);
         self
     }
 }
@@ -237,6 +246,16 @@ impl Entry {
 
     pub(super) fn effect(&self) -> Effect {
         self.effect
+    }
+
+    /// Returns what whoever reads the answer has to know of the call that this one repeats.
+    pub(super) fn repeat_warning(&self) -> Option<String> {
+        self.repeats.as_ref().map(|call| {
+            format!(
+                "this call was begun before as call {call} and may have happened then; it was made again because somebody \
+                 settled that as retry"
+            )
+        })
     }
 
     /// Says that nobody hears how the call ended, because that could not be recorded.

@@ -180,8 +180,10 @@ pub(super) struct Timing {
 impl Timing {
     pub(super) fn of(watched: &Watched, run: &RunState) -> Self {
         let timeout_ms = timeout_ms(watched, run);
-        let stop = watched.capable().valid().call().cancellation.child_token();
-        let time = Arc::new(Stopwatch::new(Duration::from_millis(timeout_ms)));
+        let call = watched.capable().valid().call();
+        let stop = call.cancellation.child_token();
+        let above = Arc::clone(&call.above);
+        let time = Arc::new(Stopwatch::new(Duration::from_millis(timeout_ms), above));
         Self { timeout_ms, time, stop }
     }
 }
@@ -254,6 +256,7 @@ pub(super) fn context(
         allow_network: parts.allow_network && watched.hosts().is_unbounded(),
         max_output_bytes: parts.limits.output_bytes,
         timeout_ms: timing.timeout_ms,
+        time: timing.time,
         cancellation: timing.stop,
         progress: Arc::clone(&call.progress),
         fs: Arc::new(fs),

@@ -34,7 +34,7 @@ pub(crate) use truncate::ERROR_BYTES_MAX;
 
 use crate::call::Call;
 use crate::run::{RunError, RunState};
-use crate::skills::SessionSkills;
+use crate::session::is_adopted;
 use haft_journal::CallRow;
 use recall::Recalled;
 use refusal::Stop;
@@ -57,17 +57,15 @@ pub(crate) async fn pass(
     leaves: Leaves,
     run: &Arc<RunState>,
 ) -> Result<Left, RunError> {
-    let tool = call.tool.clone();
-    let skill = SessionSkills::wanted(&call);
+    let adopted = is_adopted(&call.tool).then(|| (call.tool.clone(), call.input.clone()));
     let passed = pass_stages(call, leaves, run).await;
     let (mut envelope, recording) = passed.inspect_err(|err| run.heed(err))?;
     if let Envelope::Output { metadata, .. } = &mut envelope
         && metadata.replayed
     {
         run.session.sidecars.adopt(metadata);
-        run.session.adopt_search(&tool, &envelope);
-        if let Some(name) = &skill {
-            run.session.skills.adopt(name);
+        if let Some((tool, input)) = &adopted {
+            run.session.adopt_call(tool, input, &envelope);
         }
     }
     Ok((envelope, recording))

@@ -43,7 +43,10 @@ pub(super) async fn recall(mut arrived: Arrived, run: &RunState) -> Result<Recal
         }
         Insight::NotHappened => {
             arrived.heard(row.seq);
-            Recalled::Fresh(arrived.again(occurrence))
+            let again = arrived.again(occurrence);
+            let may_have_happened =
+                row.effect == Effect::Once && row.verdict == Some(Verdict::Retry);
+            Recalled::Fresh(if may_have_happened { again.repeating(row.id()) } else { again })
         }
         Insight::InDoubt if arrived.has_probe() && row.status == Status::Unknown => {
             Recalled::Doubtful(arrived.again(occurrence), Box::new(row))

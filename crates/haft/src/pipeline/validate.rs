@@ -53,7 +53,10 @@ pub(super) fn validate(arrived: Arrived, run: &RunState) -> Result<Valid, Stop> 
         }
     };
     match violations.or_else(|| untakeable(&registered, &call)) {
-        None => Ok(Valid { call, offer, registered, entry, retry_warning: None }),
+        None => {
+            let retry_warning = entry.repeat_warning();
+            Ok(Valid { call, offer, registered, entry, retry_warning })
+        }
         Some(violations) => {
             let short = format!("invalid input for {}", entry.tool());
             let message = format!("{short}: {violations}");
@@ -106,9 +109,12 @@ impl Valid {
         &self.entry
     }
 
-    /// Has the answer say what earlier attempts did.
+    /// Has the answer say what earlier attempts did, beside what it says already.
     pub(super) fn warn(&mut self, warning: String) {
-        self.retry_warning = Some(warning);
+        self.retry_warning = Some(match self.retry_warning.take() {
+            Some(before) => format!("{before}. {warning}"),
+            None => warning,
+        });
     }
 
     pub(super) fn retry_warning(&self) -> Option<&str> {

@@ -1,6 +1,8 @@
 //! What a run does for the chat that it is of: it is taken before anything is said, and what is said is recorded under its
 //! lease. What is said is the driver's business.
 
+use std::sync::atomic::Ordering;
+
 use haft_journal::{ChatFirmness, ChatRecord, JournalError, Lease, MessageId};
 
 use super::{Run, RunError};
@@ -8,16 +10,19 @@ use super::{Run, RunError};
 impl Run {
     /// Takes the run now instead of with its first call. If somebody else has it, the error says who.
     ///
-    /// It stays this process's for as long as this or a clone of it is there.
+    /// It stays this process's for as long as this or a clone of it is there. If it is taken away all the same, as from a
+    /// machine that slept, calls fail from then on like everything else that is done in it, until it is opened again.
     pub async fn open(&self) -> Result<(), RunError> {
-        self.state.tenure().await.map(drop)
+        self.state.tenure().await?;
+        self.state.is_opened.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Records what is said in the chat of the run, all of it or nothing: see
     /// [`Chats::record_chat`](haft_journal::Chats::record_chat).
     ///
-    /// A run that was taken away is not taken anew for this, as it is for a call: others may have spoken since, and what
-    /// follows would not be an answer to that.
+    /// A run that was taken away is not taken anew for this: others may have spoken since, and what follows would not be an
+    /// answer to that.
     pub async fn record_chat(
         &self,
         records: Vec<ChatRecord>,

@@ -14,7 +14,7 @@ use crate::catalog::CatalogChanges;
 use crate::registry::Registry;
 
 /// The id of the tool that finds tools.
-const TOOL_SEARCH: &str = "tool_search";
+pub(super) const TOOL_SEARCH: &str = "tool_search";
 /// Tools on offer that are all listed.
 pub(crate) const LISTED_TOOLS_MAX: usize = 20;
 
@@ -97,7 +97,7 @@ impl SessionState {
     }
 
     /// Takes what a recorded search found for found: nothing is searched when its answer is recalled.
-    pub(crate) fn adopt_search(&self, tool: &str, envelope: &Envelope) {
+    pub(super) fn adopt_search(&self, tool: &str, envelope: &Envelope) {
         let Envelope::Output { data, .. } = envelope else { return };
         let Some(matches) = data.get("matches").and_then(Value::as_array) else { return };
         if tool == TOOL_SEARCH {

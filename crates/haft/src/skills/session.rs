@@ -13,7 +13,6 @@ use super::{
     FoundSkills, SKILL_INDEX_CHARS_MAX, SKILL_INDEX_LINE_CHARS_MIN, Skill, SkillPlace, SkillPlaces,
     find_skills,
 };
-use crate::call::Call;
 use crate::suggestion::near_matches;
 
 /// The tool whose description lists the skills.
@@ -57,12 +56,6 @@ impl SessionSkills {
     fn with_index(&self, contract: &Contract) -> Contract {
         let description = format!("{}{}", contract.description, index(&self.index()));
         Contract { description, ..contract.clone() }
-    }
-
-    /// Returns the skill that a call loads, if it loads one.
-    pub(crate) fn wanted(call: &Call) -> Option<String> {
-        let name = || Some(call.input.get("name")?.as_str()?.to_owned());
-        if call.tool == TOOL { name() } else { None }
     }
 
     /// Takes a skill for loaded whose text was recalled: its files can be read from then on. Where it cannot be loaded

@@ -1,6 +1,8 @@
 //! What was recorded around effects, found again by call or run, also by another process than the one that made the call;
 //! and the removal of what belongs to no call any more.
 
+mod sessions;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,14 +20,17 @@ use serde_json::Value;
 use super::changes::RootChanges;
 use super::place::{blocking, store_directory};
 
+/// What is said of a call that was under way when its process died, where others followed.
+const END_NOT_SEEN: &str = "nobody saw how it ended, so it is not known what it changed";
+
 /// The calls whose changes are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// One call.
     Call(CallId),
-    /// All calls of a run that came after this one.
+    /// All calls of a run that came after this one, and what subagents did for it since.
     After(CallId),
-    /// All calls of a run.
+    /// All calls of a run, and of the sessions of subagents that it began as the session of an agent.
     Run(RunId),
 }
 
@@ -145,6 +150,17 @@ impl SnapshotHistory {
         self
     }
 
+    /// Returns the runs that the calls are made in, that which is named first. Whatever subagents do for the session of an agent
+    /// is done in runs of their own, and whoever asks what a session changed asks for that as well.
+    pub async fn runs(&self, of: &Selection) -> Result<Vec<RunId>, HistoryError> {
+        match of {
+            Selection::Call(call) => Ok(vec![call.scope.run.clone()]),
+            Selection::After(_) | Selection::Run(_) => {
+                Ok(sessions::runs_of(&*self.journal, of.run()).await?)
+            }
+        }
+    }
+
     /// Returns what the calls changed, for each root of which something was recorded.
     pub async fn changes(&self, of: &Selection) -> Result<Vec<RootChanges>, HistoryError> {
         let notes = self.notes(of).await?;
@@ -182,24 +198,30 @@ impl SnapshotHistory {
             Selection::After(call) => Some(self.row(call).await?),
             Selection::Run(_) => None,
         };
-        let noted: HashSet<CallId> = self
-            .journal
-            .snapshots(of.run(), None)
-            .await?
-            .into_iter()
-            .map(|note| note.call)
-            .collect();
-        let mut query =
-            CallQuery { order: CallOrder::Change, ..CallQuery::of_run(of.run().clone()) };
         let mut unrecorded = Vec::new();
+        for run in self.runs(of).await? {
+            self.unrecorded_of(&run, after.as_ref(), &mut unrecorded).await?;
+        }
+        Ok(unrecorded)
+    }
+
+    async fn unrecorded_of(
+        &self,
+        run: &RunId,
+        after: Option<&CallRow>,
+        unrecorded: &mut Vec<(CallId, String)>,
+    ) -> Result<(), HistoryError> {
+        let notes = self.journal.snapshots(run, None).await?;
+        let noted: HashSet<CallId> = notes.into_iter().map(|note| note.call).collect();
+        let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
         loop {
             let rows = self.journal.calls(query.clone()).await?;
-            let Some(last) = rows.last() else { return Ok(unrecorded) };
+            let Some(last) = rows.last() else { return Ok(()) };
             query.after_change = Some(last.change);
             let is_meant = |row: &&CallRow| {
                 may_have_changed(row)
                     && !noted.contains(&row.id())
-                    && after.as_ref().is_none_or(|after| is_later(row, after))
+                    && after.is_none_or(|after| is_later(row, after))
             };
             let found = rows.iter().filter(is_meant);
             unrecorded.extend(found.map(|row| (row.id(), why_nothing(row))));
@@ -236,17 +258,35 @@ impl SnapshotHistory {
                 if self.journal.runs(query).await?.is_empty() {
                     return Err(HistoryError::UnknownRun(run.clone()));
                 }
-                Ok(self.journal.snapshots(run, None).await?)
+                let mut of_runs = Vec::new();
+                for run in self.runs(of).await? {
+                    of_runs.push(self.journal.snapshots(&run, None).await?);
+                }
+                Ok(sessions::in_one_order(of_runs))
             }
             Selection::After(call) => {
                 let row = self.row(call).await?;
-                let mut notes = self.journal.snapshots(of.run(), None).await?;
-                let last = notes.iter().rposition(|note| note.call == *call);
-                match last {
-                    Some(last) => Ok(notes.split_off(last + 1)),
-                    None => self.later(notes, &row).await,
+                let mut of_runs = vec![self.notes_after(call, &row).await?];
+                for run in self.runs(of).await?.iter().skip(1) {
+                    let mut notes = self.journal.snapshots(run, None).await?;
+                    notes.retain(|note| sessions::is_later(note, &row));
+                    of_runs.push(notes);
                 }
+                Ok(sessions::in_one_order(of_runs))
             }
+        }
+    }
+
+    /// Returns the notes about calls of the same run that came after this one.
+    async fn notes_after(
+        &self,
+        call: &CallId,
+        row: &CallRow,
+    ) -> Result<Vec<SnapshotNote>, HistoryError> {
+        let mut notes = self.journal.snapshots(&call.scope.run, None).await?;
+        match notes.iter().rposition(|note| note.call == *call) {
+            Some(last) => Ok(notes.split_off(last + 1)),
+            None => self.later(notes, row).await,
         }
     }
 
@@ -300,9 +340,16 @@ impl SnapshotHistory {
                 }
                 (_, after) => after,
             };
-            if let (Some(before), Some(after)) = (before, after) {
-                pairs.push([before, after]);
-                calls.push(note.call.clone());
+            match (before, after) {
+                (Some(before), Some(after)) => {
+                    pairs.push([before, after]);
+                    calls.push(note.call.clone());
+                }
+                // Whatever its process noted before it died, it saw no end, and others changed files since.
+                (Some(_), None) if note.note.is_none() => {
+                    remarks.push((note.call.clone(), END_NOT_SEEN.to_owned()));
+                }
+                (_, _) => {}
             }
             remarks.extend(note.note.map(|text| (note.call, text)));
         }
@@ -361,8 +408,11 @@ fn told(changes: &[RootChanges]) -> String {
     remarks.map(|(_, remark)| remark.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// Tells whether a call of a run came after another one of it.
+/// Tells whether a call of a run, or of a session that it began, came after a call of it.
 fn is_later(call: &CallRow, than: &CallRow) -> bool {
+    if call.scope.run != than.scope.run {
+        return sessions::ended_later(call, than);
+    }
     if call.scope == than.scope { call.seq > than.seq } else { came_later(call, than) }
 }
 

@@ -291,3 +291,25 @@ fn overlapping(calls: &[CallId]) -> Option<String> {
 fn failed(err: haft_journal::JournalError) -> SnapshotError {
     SnapshotError::new(err.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::{RunId, Scope};
+
+    use super::*;
+
+    #[test]
+    fn so_many_calls_that_ran_at_the_same_time_are_named() {
+        let text = |calls: u32| {
+            let scope = Scope::of_run(RunId::parse("r").unwrap());
+            let calls: Vec<CallId> =
+                (1..=calls).map(|seq| CallId { scope: scope.clone(), seq }).collect();
+            overlapping(&calls).unwrap_or_default()
+        };
+        let most = u32::try_from(OVERLAPS_NAMED_MAX).unwrap();
+        assert_eq!(text(0), "");
+        assert_eq!(text(1), "overlaps with r/main/0/1/1");
+        assert!(text(most).ends_with(&format!("r/main/0/1/{most}")), "{}", text(most));
+        assert!(text(most + 2).ends_with(&format!("r/main/0/1/{most} and 2 more")));
+    }
+}

@@ -1,0 +1,54 @@
+//! What is wrong with a file that somebody wrote by hand, such as a skill or an agent. What becomes of the rest of the file is
+//! the business of whoever reads it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// How bad something is that is wrong with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemSeverity {
+    /// What the file is for is left out.
+    Error,
+    /// It is not, or it is no mistake of its own.
+    Warning,
+}
+
+/// What is wrong with a file, or with a directory of such files.
+///
+/// ```
+/// use haft::{FileProblem, ProblemSeverity};
+///
+/// let problem = FileProblem {
+///     severity: ProblemSeverity::Error,
+///     file: "agents/review.md".into(),
+///     line: Some(3),
+///     message: "tools: expected a list, found a text".to_owned(),
+/// };
+/// assert_eq!(problem.to_string(), "agents/review.md:3: error: tools: expected a list, found a text");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileProblem {
+    /// How bad it is.
+    pub severity: ProblemSeverity,
+    /// The file or directory.
+    pub file: PathBuf,
+    /// The line, from 1, where it is one line's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What was expected, what was found, and what mends it.
+    pub message: String,
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            ProblemSeverity::Error => "error",
+            ProblemSeverity::Warning => "warning",
+        };
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        write!(f, "{}{line}: {severity}: {}", self.file.display(), self.message)
+    }
+}

@@ -1,0 +1,105 @@
+//! The session of an agent with those of its subagents: each is a run of its own, and together they are what one person had
+//! done. The journal orders the calls of one run; between runs only clocks say which came first.
+
+use std::collections::HashSet;
+
+use haft_contract::RunId;
+use haft_journal::{CallRow, ChatId, ChatQuery, Journal, JournalError, SnapshotNote};
+
+/// Returns a run and, if it is the session of an agent, those of all sessions that it began and that these began.
+pub(super) async fn runs_of(
+    journal: &dyn Journal,
+    run: &RunId,
+) -> Result<Vec<RunId>, JournalError> {
+    let mut runs = vec![run.clone()];
+    let Ok(top) = ChatId::parse(run.as_str()) else { return Ok(runs) };
+    let mut seen = HashSet::from([top.clone()]);
+    let mut waiting = vec![top];
+    while let Some(parent) = waiting.pop() {
+        let of_parent =
+            ChatQuery { parent: Some(parent), with_opaque: true, ..ChatQuery::default() };
+        let mut before = None;
+        loop {
+            let page = journal.chats(ChatQuery { before, ..of_parent.clone() }).await?;
+            let Some(oldest) = page.last() else { break };
+            before = Some(oldest.id.clone());
+            // Rows that another hand wrote may go round in a circle.
+            for chat in page.into_iter().filter(|chat| seen.insert(chat.id.clone())) {
+                runs.push(chat.id.run());
+                waiting.push(chat.id);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Puts the notes of several runs into one order: those of one run stay as they are, and of two runs that goes first which
+/// was made first.
+pub(super) fn in_one_order(of_runs: Vec<Vec<SnapshotNote>>) -> Vec<SnapshotNote> {
+    let mut of_runs: Vec<_> =
+        of_runs.into_iter().map(|notes| notes.into_iter().peekable()).collect();
+    let mut ordered = Vec::new();
+    loop {
+        let heads = of_runs.iter_mut().enumerate();
+        let heads = heads.filter_map(|(place, notes)| Some((notes.peek()?.taken_at_ms, place)));
+        let Some((_, first)) = heads.min() else { return ordered };
+        ordered.extend(of_runs.get_mut(first).and_then(Iterator::next));
+    }
+}
+
+/// Tells whether what was noted of a call of a subagent is later than a call of the session that had it work. Of one whose end
+/// nobody saw it is not known.
+pub(super) fn is_later(note: &SnapshotNote, than: &CallRow) -> bool {
+    let is_open = note.after.is_none() && note.note.is_none();
+    is_open || note.taken_at_ms > end_ms(than)
+}
+
+/// Returns when a call ended, or began if nobody saw its end.
+fn end_ms(call: &CallRow) -> u64 {
+    call.finished_at_ms.unwrap_or(call.started_at_ms)
+}
+
+/// Tells whether a call of a subagent ended after a call of the session that had it work. One that did not end did not.
+pub(super) fn ended_later(call: &CallRow, than: &CallRow) -> bool {
+    call.finished_at_ms.is_none_or(|finished_at_ms| finished_at_ms > end_ms(than))
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::CallId;
+
+    use super::*;
+
+    #[test]
+    fn notes_of_several_runs_are_put_into_one_order() {
+        let notes = |run: &str, times: &[u64]| -> Vec<SnapshotNote> {
+            let scope = haft_contract::Scope {
+                run: RunId::parse(run).unwrap(),
+                node: "main".into(),
+                iteration: 0,
+                attempt: 1,
+            };
+            let note = |(seq, taken_at_ms): (u32, &u64)| SnapshotNote {
+                call: CallId { scope: scope.clone(), seq },
+                root: "/work".to_owned(),
+                before: None,
+                after: None,
+                note: None,
+                taken_at_ms: *taken_at_ms,
+            };
+            (1..).zip(times).map(note).collect()
+        };
+        let check = |of_runs: &[(&str, &[u64])], expect: &[&str]| {
+            let of_runs = of_runs.iter().map(|(run, times)| notes(run, times)).collect();
+            let ordered: Vec<String> = in_one_order(of_runs)
+                .iter()
+                .map(|note| format!("{}.{}", note.call.scope.run, note.call.seq))
+                .collect();
+            assert_eq!(ordered, expect);
+        };
+        check(&[], &[]);
+        check(&[("a", &[10, 30]), ("b", &[20, 40]), ("c", &[])], &["a.1", "b.1", "a.2", "b.2"]);
+        // The clock was set back: the calls of a run stay in their order.
+        check(&[("a", &[10, 5]), ("b", &[7])], &["b.1", "a.1", "a.2"]);
+    }
+}
