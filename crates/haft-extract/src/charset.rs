@@ -5,8 +5,8 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-use crate::extract::{Kind, Page};
 use crate::limits::DECLARATION_BYTES;
+use crate::page::{Kind, Page};
 
 /// What is looked at to tell UTF-16 without a mark, in bytes.
 const UTF_16_LOOK_BYTES: usize = 512;

@@ -10,52 +10,8 @@ use crate::describe::describe;
 use crate::html::{self, Reading};
 use crate::limits::{DEPTH_MAX, TITLE_CHARS_MAX};
 use crate::media::Media;
+use crate::page::{Extracted, Kind, Page, is_control};
 use crate::pdf::{self, PdfError};
-
-/// A page as it was fetched.
-#[derive(Clone, Copy, Debug)]
-pub struct Page<'a> {
-    /// Its content.
-    pub bytes: &'a [u8],
-    /// What its server says that it is: the value of `Content-Type`.
-    pub content_type: Option<&'a str>,
-    /// Where it lies, after all redirects. Links are relative to it.
-    pub url: &'a str,
-}
-
-/// What a page says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extracted {
-    /// What the page is.
-    pub kind: Kind,
-    /// Its title, on one line.
-    pub title: Option<String>,
-    /// What it says: Markdown, if the page is HTML. None, if it is no text.
-    pub text: Option<String>,
-    /// The character set that it was written in.
-    pub charset: Option<&'static str>,
-    /// What a reader of the text should know of how it came about.
-    pub note: Option<String>,
-}
-
-/// What a page is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// HTML, whose text is Markdown.
-    Html,
-    /// Text as it is.
-    Text,
-    /// Markdown as it is.
-    Markdown,
-    /// JSON as it is.
-    Json,
-    /// XML as it is.
-    Xml,
-    /// A PDF.
-    Pdf,
-    /// No text.
-    Other,
-}
 
 /// Why a page could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -67,21 +23,6 @@ pub enum ExtractError {
     /// It is a PDF, which cannot be read crudely.
     #[error("the PDF could not be read: it is too large or too unusual")]
     PdfCrudely,
-}
-
-impl Kind {
-    /// Returns its name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Html => "html",
-            Kind::Text => "text",
-            Kind::Markdown => "markdown",
-            Kind::Json => "json",
-            Kind::Xml => "xml",
-            Kind::Pdf => "pdf",
-            Kind::Other => "other",
-        }
-    }
 }
 
 /// Returns what a page says.
@@ -177,11 +118,6 @@ fn described(page: &Page<'_>) -> Extracted {
         charset: None,
         note: describe(page.bytes),
     }
-}
-
-/// Returns whether a character says nothing and does harm on a terminal.
-pub(crate) fn is_control(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\t' | '\r')
 }
 
 /// Returns a title on one line and in its bounds, unless it is empty.

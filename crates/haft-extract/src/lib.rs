@@ -15,8 +15,10 @@ mod extract;
 mod html;
 pub mod limits;
 mod media;
+mod page;
 mod pdf;
 mod worker;
 
-pub use extract::{ExtractError, Extracted, Kind, Page, extract, extract_crudely};
+pub use extract::{ExtractError, extract, extract_crudely};
+pub use page::{Extracted, Kind, Page};
 pub use worker::{ServeError, serve};

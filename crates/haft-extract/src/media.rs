@@ -2,7 +2,7 @@
 //! then by how they look. Servers that do not know say `application/octet-stream` or nothing, and some lie.
 
 use crate::charset::looks_like_utf_16;
-use crate::extract::{Kind, Page};
+use crate::page::{Kind, Page};
 
 /// What is looked at to tell text from anything else, in bytes.
 const LOOK_BYTES: usize = 4_096;

@@ -11,8 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::extract::{Extracted, Page, extract, extract_crudely};
+use crate::extract::{extract, extract_crudely};
 use crate::limits::{PAGE_BYTES_MAX, REQUEST_BYTES_MAX, STACK_BYTES, TEXT_BYTES_MAX};
+use crate::page::{Extracted, Page};
 
 /// Why the process cannot go on.
 #[derive(Debug, Error)]

@@ -71,8 +71,8 @@ struct Place {
 pub(crate) struct Reader<'a> {
     pub(crate) cx: &'a Cx,
     pub(crate) encoding: Encoding,
-    /// The files that were read, as they are shown and what is in them.
-    pub(crate) files: HashMap<String, Option<(String, String)>>,
+    /// The files that were read, as they are shown and what is in them; of those that were one too many, only the former.
+    pub(crate) files: HashMap<String, Option<(String, Option<String>)>>,
 }
 
 impl<'a> Reader<'a> {
@@ -133,10 +133,9 @@ impl<'a> Reader<'a> {
             // What the call may not read is named, so that a reader knows that it is elsewhere.
             let path = path_of(&place.uri).map(|path| path.to_string_lossy().into_owned());
             let name = one_line(&path.unwrap_or_else(|| place.uri.clone()), LINE_CHARS_MAX);
-            let column = place.units.saturating_add(1);
-            let said = place.said.as_deref().unwrap_or("(not in the workspace)");
-            return format!("{name}:{number}:{column}: {said}");
+            return unread(&name, place, "(not in the workspace)");
         };
+        let Some(text) = text else { return unread(display, place, "(not quoted: read it)") };
         let line = line_of(text, place.line);
         let column = encoding.column_after(line.unwrap_or_default(), place.units);
         let said = match (&place.said, line) {
@@ -148,25 +147,32 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a file as it is shown and what is in it, if the call may read it; of one too many, only how it is shown.
-    fn file(&mut self, uri: &str) -> Option<&(String, String)> {
+    fn file(&mut self, uri: &str) -> Option<&(String, Option<String>)> {
         if !self.files.contains_key(uri) {
             let read = || {
                 let path = path_of(uri)?;
                 let document = load(self.cx, path.to_str()?).ok()?;
-                Some((document.display, document.text))
+                Some((document.display, Some(document.text)))
             };
-            let file =
-                if self.files.len() < QUOTED_FILES_MAX { read() } else { place_in(self.cx, uri) };
+            let is_quoted = self.files.len() < QUOTED_FILES_MAX;
+            let named = || place_in(self.cx, uri).map(|display| (display, None));
+            let file = if is_quoted { read() } else { named() };
             self.files.insert(uri.to_owned(), file);
         }
         self.files.get(uri)?.as_ref()
     }
 }
 
-/// Returns how a file is shown, without what is in it.
-fn place_in(cx: &Cx, uri: &str) -> Option<(String, String)> {
+/// Returns how a file of the workspace is shown.
+fn place_in(cx: &Cx, uri: &str) -> Option<String> {
     let (place, _) = cx.fs().resolve(path_of(uri)?.to_str()?).ok()?;
-    Some((place.display().to_owned(), String::new()))
+    Some(place.display().to_owned())
+}
+
+/// Returns a place in a file of which nothing was read: its column is counted as the server counts.
+fn unread(name: &str, place: &Place, otherwise: &str) -> String {
+    let (line, column) = (place.line.saturating_add(1), place.units.saturating_add(1));
+    format!("{name}:{line}:{column}: {}", place.said.as_deref().unwrap_or(otherwise))
 }
 
 /// Returns what a server says of a name, without markup that is only there to be drawn.

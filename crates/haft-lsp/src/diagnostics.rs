@@ -125,3 +125,53 @@ fn is_same(one: &Value, other: &Value) -> bool {
     let is_equal = |name: &str| one.get(name) == other.get(name);
     is_equal("range") && is_equal("message")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Takes, Talker, Then};
+
+    const URI: &str = "file:///a";
+
+    /// Waits for the diagnostics of a file of which a server sent some, or none, before it was shown so; returns how long
+    /// that took, and what the reader is told.
+    async fn waited(sent: &[(&str, Value)], novelty: Novelty) -> (Duration, Option<String>) {
+        let server = Talker::new(Takes::Everything, sent, Then::Waits).server();
+        let deadline = Instant::now() + Duration::from_secs(600);
+        let heard = sent.len() as u64;
+        assert!(server.wait_until(deadline, |now| now.serial == heard).await.unwrap());
+        let began = Instant::now();
+        let note = wait_for_sent(&server, URI, (novelty, heard), deadline).await.unwrap();
+        (began.elapsed(), note)
+    }
+
+    fn sent() -> [(&'static str, Value); 1] {
+        [("textDocument/publishDiagnostics", json!({ "uri": URI, "diagnostics": [] }))]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn diagnostics_that_never_come_are_waited_for_so_long() {
+        let late = "fake has sent nothing about the file as it is now: ask again for what it finds";
+        let most = Duration::from_millis(DIAGNOSTICS_MS_MAX);
+        assert_eq!(waited(&[], Novelty::Nothing).await, (most, Some(late.to_owned())));
+        assert_eq!(waited(&[], Novelty::Others).await, (most, Some(late.to_owned())));
+        assert_eq!(waited(&sent(), Novelty::File).await, (most, Some(late.to_owned())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_file_that_is_as_it_was_less_is_expected() {
+        let most = Duration::from_millis(UNCHANGED_MS_MAX);
+        assert_eq!(waited(&sent(), Novelty::Others).await, (most, None));
+        assert_eq!(waited(&sent(), Novelty::Nothing).await, (Duration::ZERO, None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_came_is_all_of_it_after_a_while_without_more() {
+        let server = Talker::new(Takes::Everything, &sent(), Then::Waits).server();
+        let deadline = Instant::now() + Duration::from_secs(600);
+        let note = wait_for_sent(&server, URI, (Novelty::File, 0), deadline);
+        let began = Instant::now();
+        assert_eq!(note.await.unwrap(), None);
+        assert_eq!(began.elapsed(), Duration::from_millis(SETTLE_MS));
+    }
+}

@@ -14,6 +14,8 @@ mod link;
 mod pool;
 mod position;
 mod server;
+#[cfg(test)]
+mod testing;
 mod text;
 mod tool;
 mod watch;

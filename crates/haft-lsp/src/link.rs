@@ -330,55 +330,11 @@ pub(crate) fn words(over: &Over) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::{BoxFuture, Confined, Enforced, Excerpt, Received, ToolError};
-
     use super::*;
-
-    /// A program that takes nothing and says nothing.
-    struct Mute;
-
-    impl Resident for Mute {
-        fn send<'a>(&'a mut self, _: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
-            Box::pin(std::future::pending())
-        }
-
-        fn receive<'a>(
-            &'a mut self,
-            _: &'a mut Vec<u8>,
-            _: usize,
-        ) -> BoxFuture<'a, io::Result<Received>> {
-            Box::pin(std::future::pending())
-        }
-
-        fn receive_exact<'a>(
-            &'a mut self,
-            _: &'a mut Vec<u8>,
-            _: usize,
-        ) -> BoxFuture<'a, io::Result<()>> {
-            Box::pin(std::future::pending())
-        }
-
-        fn take_output(&mut self) -> BoxFuture<'_, Excerpt> {
-            Box::pin(async { Excerpt::default() })
-        }
-
-        fn kill(&mut self) {}
-
-        fn ended(&mut self) -> BoxFuture<'_, Result<Ending, ToolError>> {
-            Box::pin(std::future::pending())
-        }
-
-        fn exceeded(&self) -> Option<String> {
-            None
-        }
-
-        fn take_confined(&mut self) -> Confined {
-            Confined::new(Enforced::NOTHING)
-        }
-    }
+    use crate::testing::{Takes, Talker, Then};
 
     fn mute() -> Link {
-        link(Box::new(Mute), Home { settings: Value::Null, folders: Value::Null })
+        Talker::new(Takes::Nothing, &[], Then::Waits).link()
     }
 
     #[tokio::test(start_paused = true)]
@@ -400,6 +356,15 @@ mod tests {
         assert_eq!(link.over().await, Some(Over::Failed(expect.into())));
         let again = link.notify("initialized", &Value::Null).await;
         assert!(matches!(again, Err(Unanswered::Over)), "{again:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whose_output_ends_has_so_long_to_end_itself() {
+        let link = Talker::new(Takes::Everything, &[], Then::ClosesOutput).link();
+        let began = Instant::now();
+        link.heard().wait_for(|heard| heard.over.is_some()).await.unwrap();
+        assert_eq!(began.elapsed(), Duration::from_millis(LAST_MS));
+        assert_eq!(link.over().await, Some(Over::Failed("it closed its output".into())));
     }
 
     #[test]

@@ -99,20 +99,26 @@ impl Server {
         let folders = json!([{ "uri": uri, "name": folder }]);
         let settings = start.language.settings.clone();
         let home = Home { settings: settings.clone(), folders: folders.clone() };
-        let mut server = Self {
-            link: link(resident, home),
-            // Until it says what it is called; some never do.
-            name: program_name(start.command),
+        // Until it says what it is called; some never do.
+        let name = program_name(start.command);
+        let mut server = Self::new(link(resident, home), name, start.watched, confined);
+        server.greet(&uri, &folders, &settings, start.deadline).await?;
+        Ok(server)
+    }
+
+    /// Returns a server that was not greeted yet.
+    pub(crate) fn new(link: Link, name: String, watched: Watched, confined: Confined) -> Self {
+        Self {
+            link,
+            name,
             encoding: Encoding::Utf16,
             capabilities: Value::Null,
             shown: VecDeque::new(),
-            watched: start.watched,
+            watched,
             unanswered: 0,
             confined,
             last_used: Instant::now(),
-        };
-        server.greet(&uri, &folders, &settings, start.deadline).await?;
-        Ok(server)
+        }
     }
 
     async fn greet(
@@ -426,4 +432,38 @@ fn client_capabilities() -> Value {
         },
         "experimental": { "serverStatusNotification": true },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Takes, Talker, Then};
+
+    /// Returns a server that is at work for good, and was heard to be.
+    async fn busy() -> Server {
+        let begin = json!({ "kind": "begin", "title": "Indexing" });
+        let says = [("$/progress", json!({ "token": "a", "value": begin }))];
+        let server = Talker::new(Takes::Everything, &says, Then::Waits).server();
+        let far = Instant::now() + Duration::from_secs(60);
+        assert!(server.wait_until(far, Heard::is_working).await.unwrap());
+        server
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_is_waited_for_so_long_and_then_it_is_asked_all_the_same() {
+        let mut server = busy().await;
+        let began = Instant::now();
+        let note = server.ready(began + Duration::from_secs(600)).await.unwrap();
+        assert_eq!(began.elapsed(), Duration::from_millis(WORK_MS_MAX));
+        assert_eq!(note.as_deref(), Some("fake is still working (Indexing): there may be more"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_has_less_time_says_what_it_waited_for() {
+        let mut server = busy().await;
+        let deadline = Instant::now() + Duration::from_millis(WORK_MS_MAX - 1);
+        let failed = server.ready(deadline).await;
+        let Err(Failed::Call(err)) = failed else { panic!("{failed:?}") };
+        assert_eq!(err.message, "fake is still indexing: Indexing; ask again");
+    }
 }

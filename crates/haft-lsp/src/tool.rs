@@ -51,13 +51,13 @@ enum Operation {
 struct Input {
     /// What to ask.
     operation: Operation,
-    /// The source file that is asked about; its name says the language.
+    /// The source file; its name says the language.
     path: String,
-    /// The line of the name that is asked about, from 1 (definitions, references, hover).
+    /// Line of the name, from 1.
     line: Option<usize>,
-    /// The character of that name in its line, from 1; not needed with query.
+    /// Character in that line where the name is, from 1; not needed with query.
     column: Option<usize>,
-    /// The name itself, to be found in the line; for symbols, what to look for in the whole project instead of the file.
+    /// The name itself, in that line; for symbols, what to look for in the whole project instead of the file.
     query: Option<String>,
 }
 

@@ -12,13 +12,12 @@ pub fn tool_json(contract: &Contract) -> Value {
 }
 
 pub(crate) fn mcp_tool(contract: &Contract) -> Tool {
-    let tool = Tool::new(
+    let mut tool = Tool::new(
         contract.id.wire_name(),
         contract.listed_description().into_owned(),
         object(&contract.parameters).cloned().unwrap_or_else(empty_schema),
-    )
-    .with_title(title(contract.id.as_str()))
-    .with_annotations(annotations(contract));
+    );
+    tool.annotations = annotations(contract);
     match output_schema(contract) {
         Some(schema) => tool.with_raw_output_schema(schema.clone().into()),
         None => tool,
@@ -31,13 +30,18 @@ pub(crate) fn output_schema(contract: &Contract) -> Option<&JsonObject> {
     schema.get("type").is_some_and(|name| name == "object").then_some(schema)
 }
 
-/// All four hints are set: those that are absent default to the worst.
-fn annotations(contract: &Contract) -> ToolAnnotations {
-    ToolAnnotations::new()
-        .read_only(!contract.effect.side_effect())
-        .destructive(is_destructive(contract))
-        .idempotent(contract.effect.idempotent())
-        .open_world(!contract.requires.net.is_empty() || !contract.requires.shell.is_empty())
+/// Returns the hints that say something else than the protocol takes for granted of a tool without them, which is the
+/// worst: that it changes and destroys, must not be repeated, and reaches the outside. Whether a call can be repeated
+/// matters only where it changes something.
+fn annotations(contract: &Contract) -> Option<ToolAnnotations> {
+    let changes = contract.effect.side_effect();
+    let reaches_out = !contract.requires.net.is_empty() || !contract.requires.shell.is_empty();
+    let mut hints = ToolAnnotations::new();
+    hints.read_only_hint = (!changes).then_some(true);
+    hints.destructive_hint = (!is_destructive(contract)).then_some(false);
+    hints.idempotent_hint = (changes && contract.effect.idempotent()).then_some(true);
+    hints.open_world_hint = (!reaches_out).then_some(false);
+    (hints != ToolAnnotations::new()).then_some(hints)
 }
 
 /// What must not be repeated may also not be undone, as far as anybody can tell from outside.
@@ -48,14 +52,6 @@ fn is_destructive(contract: &Contract) -> bool {
         Effect::Idempotent => contract.dangerous || replaces,
         Effect::Once => true,
     }
-}
-
-/// Returns `Apply patch` for `apply_patch`.
-fn title(id: &str) -> String {
-    let words = id.replace(['_', '.'], " ");
-    let mut characters = words.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(characters).collect()
 }
 
 fn object(schema: &Value) -> Option<&JsonObject> {

@@ -91,3 +91,19 @@ fn kind(checked: &CheckedTool) -> Kind {
         (Effect::Idempotent | Effect::Once, _) => Kind::Execute,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_worker_at_least_and_so_many_at_most() {
+        let workers = |workers_per_file: usize| {
+            let options = WorkerOptions { workers_per_file, ..WorkerOptions::default() };
+            super::workers_per_file(options).map_or(0, |workers| workers.get() as usize)
+        };
+        assert_eq!(workers(0), 1);
+        assert_eq!(workers(WORKERS_MAX), WORKERS_MAX);
+        assert_eq!(workers(WORKERS_MAX + 1), WORKERS_MAX);
+    }
+}

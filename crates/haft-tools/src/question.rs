@@ -16,8 +16,7 @@ struct Asked {
 
 #[derive(Serialize, JsonSchema)]
 struct Answered {
-    /// The answers to each question in order: labels that were chosen, or the user's own words. Empty where the user
-    /// passed over the question.
+    /// For each question, in order: the labels chosen or the user's own words; empty if it was passed over.
     answers: Vec<Vec<String>>,
 }
 

@@ -58,6 +58,7 @@ pub(crate) fn task() -> Tool {
         )
         .kind(Kind::Other)
         .effect(Effect::Once)
+        .delegates()
         .dangerous()
         // Whoever runs the subagent bounds what it does.
         .timeout_ms(|_: &Input| Some(TASK_MS))

@@ -83,6 +83,7 @@ fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxPar
         allow_network: false,
         max_output_bytes: OUTPUT_BYTES_DEFAULT,
         timeout_ms: TIMEOUT_MS_DEFAULT,
+        time: Arc::new(()),
         cancellation,
         progress: Arc::new(()),
         fs,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TodoList {
-    /// The whole list; it replaces the former one.
+    /// The whole list.
     #[schemars(length(max = TODOS_MAX))]
     todos: Vec<Todo>,
 }

@@ -65,7 +65,6 @@ struct Input {
     max_results: Option<u32>,
 }
 
-/// What was found.
 #[derive(Serialize, JsonSchema)]
 struct Found {
     /// Best first.
@@ -75,7 +74,6 @@ struct Found {
     note: Option<&'static str>,
 }
 
-/// One page that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 struct SearchResult {
     title: String,

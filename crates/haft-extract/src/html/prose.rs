@@ -3,7 +3,7 @@
 
 use haft_contract::is_unseen;
 
-use crate::extract::is_control;
+use crate::page::is_control;
 
 /// Tidies Markdown.
 pub(super) fn tidy(markdown: &str) -> String {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use haft_lsp::limits::REPEATS_MAX;
 use serde_json::{Value, json};
 
 use crate::stage::{Found, Setting, Stage};
@@ -98,14 +99,19 @@ async fn who_refuses_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_withdrawn_request_is_made_again() {
+async fn a_withdrawn_request_is_made_again_so_often() {
     check(
-        "withdraws",
+        &format!("withdraws:{REPEATS_MAX}"),
         expect![[r#"
         {
           "definitions": [],
           "server": "fake"
         }"#]],
+    )
+    .await;
+    check(
+        &format!("withdraws:{}", REPEATS_MAX + 1),
+        expect!["TOOL_FAILED: fake refused to answer: content modified"],
     )
     .await;
 }

@@ -1,7 +1,9 @@
 //! What is asked, what a server is told, and how its answers read.
 
 use expect_test::{Expect, expect};
-use haft_lsp::limits::{DOCUMENT_BYTES_MAX, QUERY_CHARS_MAX};
+use haft_lsp::limits::{
+    DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, QUERY_CHARS_MAX, QUOTED_FILES_MAX, SERVERS_MAX,
+};
 use haft_policy::{Action, Rule};
 use serde_json::{Value, json};
 
@@ -184,6 +186,7 @@ async fn one_server_serves_a_project_however_deep_its_files_are() {
 async fn there_are_so_many_servers_and_the_longest_idle_one_makes_room() {
     let stage = stage("works");
     let projects = ["a", "b", "c", "d", "e"];
+    assert_eq!(projects.len(), SERVERS_MAX + 1);
     let mut born = Vec::new();
     for project in projects {
         stage.write(&format!("{project}/setup.py"), "");
@@ -284,4 +287,34 @@ async fn a_query_is_no_longer_than_it_may_be() {
     assert!(within.contains("function é"), "{within}");
     expect!["INVALID_INPUT: query has more than 200 characters"]
         .assert_eq(&shown(QUERY_CHARS_MAX + 1).await);
+}
+
+#[tokio::test]
+async fn a_server_is_shown_so_many_files_at_one_time() {
+    let stage = stage("works");
+    let name = |number: usize| format!("f{number:02}.py");
+    let mut closed = json!(null);
+    for number in 0..=DOCUMENTS_MAX {
+        assert_ne!(closed, json!(["f00.py"]), "{number} files are not too many");
+        stage.write(&name(number), "x = 1\n");
+        closed = stage.record(&name(number)).await["closed"].clone();
+    }
+    assert_eq!(closed, json!(["f00.py"]), "it was shown longest ago");
+}
+
+#[tokio::test]
+async fn so_many_files_are_quoted_and_the_others_named() {
+    let most = QUOTED_FILES_MAX;
+    let stage = stage(&format!("files:{}", most + 1));
+    for number in 0..=most {
+        stage.write(&format!("f{number:03}.py"), "x = 1\nä = 2\n");
+    }
+    let envelope = stage.call(at("references", 2, "ärger")).await;
+    let haft_contract::Envelope::Output { data, .. } = &envelope else {
+        panic!("{}", envelope.text())
+    };
+    let lines = data["references"].as_array().unwrap();
+    assert_eq!(lines.len(), most + 1);
+    assert!(lines[..most].iter().all(|line| line.as_str().unwrap().ends_with(".py:2:2: ä = 2")));
+    assert_eq!(lines[most], format!("f{most:03}.py:2:3: (not quoted: read it)"));
 }

@@ -34,7 +34,6 @@ fn a_tool_has_everything_that_a_client_shows() {
     expect![[r#"
         {
           "name": "shop__place_order",
-          "title": "Shop place order",
           "description": "Places an order",
           "inputSchema": {
             "type": "object",
@@ -62,9 +61,6 @@ fn a_tool_has_everything_that_a_client_shows() {
             ]
           },
           "annotations": {
-            "readOnlyHint": false,
-            "destructiveHint": true,
-            "idempotentHint": false,
             "openWorldHint": false
           }
         }"#]]
@@ -84,33 +80,20 @@ fn hints_follow_from_the_contract() {
     let any = ShellRequirement { cmd: "*".to_owned(), args: None };
     let running = RequirementSet { shell: vec![any], ..RequirementSet::default() };
     let tool = || Tool::new("t");
-    // Read only, destructive, idempotent, open world.
-    let cases = [
-        (tool(), [true, false, true, false]),
-        (tool().dangerous(), [true, false, true, false]),
-        (tool().requires(reaching), [true, false, true, true]),
-        (tool().effect(Effect::Idempotent), [false, false, true, false]),
-        (tool().effect(Effect::Idempotent).kind(Kind::Delete), [false, true, true, false]),
-        (tool().effect(Effect::Idempotent).dangerous(), [false, true, true, false]),
-        (tool().effect(Effect::Once), [false, true, false, false]),
-        (tool().effect(Effect::Once).requires(running), [false, true, false, true]),
-    ];
-    for (builder, expect) in cases {
-        let contract = contract(builder);
-        let hints = annotations(&contract);
-        let found = [
-            hints.read_only_hint,
-            hints.destructive_hint,
-            hints.idempotent_hint,
-            hints.open_world_hint,
-        ];
-        assert_eq!(found, expect.map(Some), "for {contract:?}");
-    }
-}
-
-#[test]
-fn titles_are_words() {
-    assert_eq!(title("apply_patch"), "Apply patch");
-    assert_eq!(title("shop.place_order"), "Shop place order");
-    assert_eq!(title("read"), "Read");
+    let check = |builder: ToolBuilder, expect: Option<Value>| {
+        let listed = tool_json(&contract(builder));
+        assert_eq!(listed.get("annotations"), expect.as_ref(), "in {listed}");
+    };
+    let reads = json!({"readOnlyHint": true, "destructiveHint": false, "openWorldHint": false});
+    check(tool(), Some(reads.clone()));
+    check(tool().dangerous(), Some(reads));
+    let fetches = json!({"readOnlyHint": true, "destructiveHint": false});
+    check(tool().requires(reaching), Some(fetches));
+    let adds = json!({"destructiveHint": false, "idempotentHint": true, "openWorldHint": false});
+    check(tool().effect(Effect::Idempotent), Some(adds));
+    let replaces = json!({"idempotentHint": true, "openWorldHint": false});
+    check(tool().effect(Effect::Idempotent).kind(Kind::Delete), Some(replaces.clone()));
+    check(tool().effect(Effect::Idempotent).dangerous(), Some(replaces));
+    check(tool().effect(Effect::Once), Some(json!({"openWorldHint": false})));
+    check(tool().effect(Effect::Once).requires(running), None);
 }

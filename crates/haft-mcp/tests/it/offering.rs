@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use haft_contract::{ClientMethod, ClientRequest, Content, ResourceBody};
-use haft_mcp::limits::{COMPLETIONS_MAX, PROMPT_ROUNDS_MAX, SUBSCRIPTIONS_MAX};
+use haft_mcp::limits::{CACHE_MS, COMPLETIONS_MAX, PROMPT_ROUNDS_MAX, SUBSCRIPTIONS_MAX};
 use haft_mcp::{Completed, Offered, OfferedContents, OfferedPrompt, Offerings, Prompted};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
@@ -77,6 +77,15 @@ async fn connect() -> (Client, broadcast::Sender<String>) {
     let mut client = Client::offered([], Vec::new(), Some(Arc::new(stall)));
     client.initialize("2025-11-25", json!({"elicitation": {}})).await;
     (client, changes)
+}
+
+/// Returns what requests of the era without handshakes say of their sender.
+fn newer_era() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
 }
 
 #[tokio::test]
@@ -160,11 +169,7 @@ async fn who_listens_in_the_newer_era_is_told_what_it_will_hear() {
     let stall = Stall { changes: changes.clone() };
     let mut client = Client::offered([], Vec::new(), Some(Arc::new(stall)));
     let uris: Vec<String> = (0..=SUBSCRIPTIONS_MAX).map(|one| format!("test://{one}")).collect();
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    let meta = newer_era();
     let wanted = json!({"resourceSubscriptions": uris});
     client.send("subscriptions/listen", json!({"notifications": wanted, "_meta": meta})).await;
     let told = client.receive().await;
@@ -176,4 +181,21 @@ async fn who_listens_in_the_newer_era_is_told_what_it_will_hear() {
     let update = client.receive().await;
     assert_eq!(update["method"], "notifications/resources/updated", "{update}");
     assert_eq!(update["params"]["uri"], "test://7", "{update}");
+}
+
+#[tokio::test]
+async fn in_the_newer_era_clients_hear_how_long_they_may_keep_what_does_not_change() {
+    let stall = Stall { changes: broadcast::Sender::new(16) };
+    let mut client = Client::offered([], Vec::new(), Some(Arc::new(stall)));
+    for (method, kept_ms) in [
+        ("server/discover", CACHE_MS),
+        ("tools/list", CACHE_MS),
+        ("prompts/list", CACHE_MS),
+        ("resources/templates/list", CACHE_MS),
+        // Outputs come with every call.
+        ("resources/list", 0),
+    ] {
+        let answer = client.request(method, json!({"_meta": newer_era()})).await;
+        assert_eq!(answer["result"]["ttlMs"], kept_ms, "{method}: {answer}");
+    }
 }

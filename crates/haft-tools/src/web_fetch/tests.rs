@@ -16,7 +16,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::extractor::{
-    EXTRACTORS_MAX, Extracted, Extractor, ExtractorProgram, Page, WARM_PAGE_BYTES_MAX,
+    EXTRACTOR_MEMORY_BYTES, EXTRACTORS_MAX, Extracted, Extractor, ExtractorProgram, Page,
+    WARM_PAGE_BYTES_MAX,
 };
 use super::{URL_CHARS_MAX, beginning, checked_url, host_of, is_time};
 use crate::testing;
@@ -52,6 +53,7 @@ impl Residents for Programs {
             (ResidentHosts::Nothing, ResidentFiles::Nothing)
         );
         assert_eq!(request.writable, Writable::Nothing);
+        assert_eq!(request.memory_bytes, Some(EXTRACTOR_MEMORY_BYTES));
         assert_eq!(request.readable, [PathBuf::from(&request.program)]);
         self.noted.lock().unwrap().push("started".to_owned());
         let program = Program { does: Arc::clone(&self.does), noted: Arc::clone(&self.noted) };

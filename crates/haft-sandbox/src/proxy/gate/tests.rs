@@ -49,6 +49,24 @@ async fn a_port_that_is_not_granted_is_told_from_a_host_that_is_not() {
         .assert_eq(&answer(443).await);
 }
 
+#[tokio::test]
+async fn so_many_addresses_of_a_name_are_tried() {
+    let limits = Limits::default();
+    let record = Arc::new(Record::new(limits.recorded_max));
+    let gate = Gate { admission: Arc::new(OnePort), resolver: Arc::new(Nameless), record, limits };
+    let open = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let port = open.local_addr().expect("it listens").port();
+    let closed = (2..).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
+    let connected = async |closed_count: usize| {
+        let ours = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let addresses = closed.clone().take(closed_count).chain([ours]).collect();
+        gate.connect(&host(), port, addresses).await.map(|(_, address)| address.ip())
+    };
+    assert_eq!(connected(ADDRESSES_MAX - 1).await.ok(), Some(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+    let denial = connected(ADDRESSES_MAX).await.expect_err("the one that is open is one too many");
+    assert!(matches!(denial, Denial::Unreachable { .. }), "{denial}");
+}
+
 #[test]
 fn of_a_mix_the_public_addresses_stay() {
     let mix = addresses(&["10.0.0.1", "::1", "93.184.215.14", "::ffff:8.8.8.8", "169.254.169.254"]);
