@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ use crate::{Arguments, ModelError, ToolCall};
 /// One piece of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
+    /// Nothing was received yet: the request failed, and is made again after a pause.
+    Retry(Retry),
     /// More text.
     Text(String),
     /// More of what the model thinks, where it shows that.
@@ -31,6 +34,19 @@ pub enum Event {
     ToolCall(ToolCall),
     /// The answer is complete. Nothing follows.
     End(End),
+}
+
+/// That an attempt failed, and when the next one is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Why it failed.
+    pub error: ModelError,
+    /// How long is waited before the next one.
+    pub pause: Duration,
+    /// Which attempt the next one is, from 2.
+    pub attempt: u32,
+    /// How many there are at most.
+    pub attempts_max: u32,
 }
 
 /// How an answer ended.
@@ -137,10 +153,19 @@ impl Responding {
     }
 
     /// Waits for the whole answer.
-    pub async fn collect(mut self) -> Result<Answer, ModelError> {
+    pub async fn collect(self) -> Result<Answer, ModelError> {
+        self.collect_telling(|_| {}).await
+    }
+
+    /// Waits for the whole answer, and tells meanwhile that it is asked for again.
+    pub async fn collect_telling(
+        mut self,
+        mut tell: impl FnMut(Retry),
+    ) -> Result<Answer, ModelError> {
         let mut answer = Answer::default();
         while let Some(event) = self.next().await {
             match event? {
+                Event::Retry(retry) => tell(retry),
                 Event::Text(text) => answer.text.push_str(&text),
                 Event::Reasoning(_) | Event::ToolInput { .. } => {}
                 Event::ToolCall(call) => answer.tool_calls.push(call),
@@ -194,7 +219,7 @@ impl Size {
                 };
                 grow(&mut self.bytes, call.name.len() + arguments);
             }
-            Event::End(_) => {}
+            Event::Retry(_) | Event::End(_) => {}
         }
         let has_room = self.bytes.max(self.input_bytes) <= ANSWER_BYTES_MAX;
         if has_room && self.calls <= TOOL_CALLS_MAX { Ok(event) } else { Err(ModelError::TooLong) }

@@ -16,7 +16,7 @@ mod scripted;
 pub use model::Model;
 pub use request::{Arguments, Message, Request, ToolCall, ToolOffer};
 
-pub use answer::{Answer, End, Event, Responding, Stop, Usage};
+pub use answer::{Answer, End, Event, Responding, Retry, Stop, Usage};
 pub use error::ModelError;
 
 pub use provider::{Bounds, Provider, Settings};

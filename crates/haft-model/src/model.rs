@@ -26,7 +26,7 @@ use crate::{ModelError, Request, Responding};
 pub trait Model: Send + Sync {
     /// Sends `request` and returns the answer as it comes.
     ///
-    /// Fails when nothing was received; what fails later is an item of the answer. Dropping either the future or the
+    /// Fails when nothing was received, nor anything tried again; what fails later is an item of the answer. Dropping either the future or the
     /// answer ends the work, as does [`Request::cancellation`].
     fn respond(&self, request: Request) -> BoxFuture<'_, Result<Responding, ModelError>>;
 }

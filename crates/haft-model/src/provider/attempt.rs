@@ -16,13 +16,15 @@ use super::name::ModelName;
 use super::reader::{Frames, Reader, Watch};
 use super::secret::Secret;
 use super::wire;
-use crate::{Event, ModelError, Request};
+use crate::{Event, ModelError, Request, Retry};
 
 /// What is asked, and how.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) name: ModelName,
     pub(super) url: String,
+    /// Host and port, as they are named when nobody is there.
+    pub(super) address: String,
     pub(super) client: genai::Client,
     pub(super) secret: Option<Secret>,
     /// The environment variable that the key came from, or the setting that would name one.
@@ -63,6 +65,11 @@ async fn attempts(target: &Target, request: &Request, events: &Events) -> Result
         else {
             return Err(err);
         };
+        let attempts_max = bounds.retries_max.saturating_add(1);
+        let told = Retry { error: err, pause, attempt: retry + 2, attempts_max };
+        if events.send(Ok(Event::Retry(told))).await.is_err() {
+            return Ok(());
+        }
         tokio::time::sleep(pause).await;
     }
     Ok(())

@@ -83,7 +83,8 @@ fn target(settings: &Settings, place: Place<'_>, key: Option<&str>) -> Result<Ta
     let http = http(settings, &name, &base, secret.as_ref())?;
     let client = genai::Client::builder().with_reqwest(http).build();
     let client = client.map_err(|err| format!("cannot prepare to ask models: {err}"))?;
-    Ok(Target { name, url, client, secret, key_place, bounds: settings.bounds })
+    let address = address(&base);
+    Ok(Target { name, url, address, client, secret, key_place, bounds: settings.bounds })
 }
 
 /// Reads a base URL. One with a key in it is refused unseen, because URLs get into messages.
@@ -108,6 +109,11 @@ fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn address(base: &Url) -> String {
+    let host = base.host_str().unwrap_or_default();
+    base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 fn endpoint(base: &Url, name: &ModelName) -> Result<String, String> {

@@ -25,6 +25,15 @@ const TOO_LONG_MARKS: &[&str] = &[
     "exceeds the available context",
 ];
 
+/// What providers say when what was paid for is used up. That is no matter of waiting.
+const SPENT_MARKS: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "credit balance is too low",
+    "insufficient balance",
+    "insufficient credits",
+];
+
 pub(super) struct Failures<'a> {
     target: &'a Target,
 }
@@ -98,7 +107,8 @@ impl<'a> Failures<'a> {
         while let Some(source) = cause.source() {
             cause = source;
         }
-        ModelError::Network { provider: self.provider(), detail: self.clean(&cause.to_string()) }
+        let detail = self.clean(&format!("{}: {cause}", self.target.address));
+        ModelError::Network { provider: self.provider(), detail }
     }
 
     fn bad(&self, detail: &str) -> ModelError {
@@ -112,16 +122,20 @@ impl<'a> Failures<'a> {
             true => format!("HTTP {}", status.as_u16()),
             false => format!("HTTP {}: {words}", status.as_u16()),
         };
-        let retry_after = retry_after(headers);
+        let retry_after = retry_after(headers).or_else(|| retry_delay(body));
         match status.as_u16() {
-            401 | 403 => {
-                let key = self.target.key_place.clone();
-                ModelError::Authentication { provider, key, detail }
+            401 => self.key_refused(detail),
+            402 => ModelError::QuotaSpent { provider, detail },
+            400 | 403 | 429 if says(body, SPENT_MARKS) => {
+                ModelError::QuotaSpent { provider, detail }
             }
-            // A quota that is used up is no matter of waiting.
-            429 if body.contains("insufficient_quota") => ModelError::Rejected { provider, detail },
+            403 => self.not_permitted(detail),
+            404 => {
+                let model = self.target.name.model.clone();
+                ModelError::UnknownModel { provider, model, detail }
+            }
             429 => ModelError::RateLimited { provider, retry_after, detail },
-            400 | 413 | 422 if is_too_long(body) => ModelError::ContextTooLong { detail },
+            400 | 413 | 422 if says(body, TOO_LONG_MARKS) => ModelError::ContextTooLong { detail },
             413 => ModelError::ContextTooLong { detail },
             300..400 => {
                 let detail = format!("{detail}; it redirects, and redirects are not followed");
@@ -134,23 +148,43 @@ impl<'a> Failures<'a> {
 
     /// Reads an error that came as an event of a stream, without a status.
     fn event(&self, body: &str) -> ModelError {
-        let (provider, detail, retry_after) = (self.provider(), self.words(body), None);
-        let says = |marks: &[&str]| marks.iter().any(|mark| body.contains(mark));
-        if is_too_long(body) {
+        let (provider, detail, retry_after) =
+            (self.provider(), self.words(body), retry_delay(body));
+        let has = |marks: &[&str]| marks.iter().any(|mark| body.contains(mark));
+        if says(body, TOO_LONG_MARKS) {
             ModelError::ContextTooLong { detail }
-        } else if says(&["rate_limit", "RESOURCE_EXHAUSTED"]) {
+        } else if says(body, SPENT_MARKS) {
+            ModelError::QuotaSpent { provider, detail }
+        } else if has(&["rate_limit", "RESOURCE_EXHAUSTED"]) {
             ModelError::RateLimited { provider, retry_after, detail }
-        } else if says(&["authentication_error", "permission_error", "invalid_api_key"]) {
-            let key = self.target.key_place.clone();
-            ModelError::Authentication { provider, key, detail }
-        } else if says(&["overloaded", "server_error", "api_error", "UNAVAILABLE", "INTERNAL"]) {
+        } else if has(&["authentication_error", "invalid_api_key"]) {
+            self.key_refused(detail)
+        } else if has(&["permission_error"]) {
+            self.not_permitted(detail)
+        } else if has(&["overloaded", "server_error", "api_error", "UNAVAILABLE", "INTERNAL"]) {
             ModelError::Overloaded { provider, retry_after, detail }
         } else {
             ModelError::Rejected { provider, detail }
         }
     }
 
-    /// Returns the message inside an error body, or the body itself.
+    fn key_refused(&self, detail: String) -> ModelError {
+        let (provider, key) = (self.provider(), self.target.key_place.clone());
+        match self.target.secret {
+            Some(_) => ModelError::Authentication { provider, key, detail },
+            None => ModelError::KeyWanted { provider, detail },
+        }
+    }
+
+    fn not_permitted(&self, detail: String) -> ModelError {
+        let (provider, key) = (self.provider(), self.target.key_place.clone());
+        match self.target.secret {
+            Some(_) => ModelError::NotPermitted { provider, key, detail },
+            None => ModelError::KeyWanted { provider, detail },
+        }
+    }
+
+    /// Returns the message inside an error body, the title of a page, or the body itself.
     fn words(&self, body: &str) -> String {
         let value: Option<Value> = serde_json::from_str(body).ok();
         let message = value.as_ref().and_then(|value| {
@@ -158,7 +192,7 @@ impl<'a> Failures<'a> {
                 .iter()
                 .find_map(|place| value.pointer(place)?.as_str())
         });
-        self.clean(message.unwrap_or(body))
+        self.clean(message.or_else(|| title(body)).unwrap_or(body))
     }
 
     /// Takes the key out of a text, and cuts what is left of it.
@@ -182,10 +216,16 @@ impl<'a> Failures<'a> {
     }
 }
 
-fn is_too_long(body: &str) -> bool {
+fn says(body: &str, marks: &[&str]) -> bool {
     let body = body.get(..body.floor_char_boundary(ERROR_BYTES_MAX)).unwrap_or_default();
     let body = body.to_lowercase();
-    TOO_LONG_MARKS.iter().any(|mark| body.contains(mark))
+    marks.iter().any(|mark| body.contains(mark))
+}
+
+/// Returns the title of a page, which is what something says that stands before a provider.
+fn title(body: &str) -> Option<&str> {
+    let (_, rest) = body.trim_start().strip_prefix('<')?.split_once("<title>")?;
+    rest.split_once("</title>").map(|(title, _)| title.trim()).filter(|title| !title.is_empty())
 }
 
 /// Reads how long to wait. Dates are not read: they would need a clock.
@@ -193,4 +233,14 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"));
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// Reads how long to wait where it is said in the body, as Gemini does: `"retryDelay": "34s"`.
+fn retry_delay(body: &str) -> Option<Duration> {
+    let value: Value = serde_json::from_str(body).ok()?;
+    let details = ["/error/details", "/0/error/details"];
+    let details = details.iter().find_map(|place| value.pointer(place)?.as_array())?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds = delay.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use haft_model::{Bounds, Event, Model, ModelError, Request};
+use haft_model::{Bounds, Event, Model, ModelError, Provider, Request, Retry, Settings};
 use serde_json::json;
 
 use crate::server::{Reply, Server, ask, bounds, whole};
@@ -25,7 +25,12 @@ async fn check(model: &str, reply: Reply, expect: Expect) -> ModelError {
 #[tokio::test]
 async fn status_codes_become_errors_that_say_what_to_do() {
     check("openai/m", failing(401, "Incorrect API key"), expect!["openai did not accept the key: check that TEST_KEY is set and valid (HTTP 401: Incorrect API key)"]).await;
-    check("openai/m", failing(404, "no such model"), expect!["openai did not take the request: check the model's name and base_url (HTTP 404: no such model)"]).await;
+    check(
+        "openai/m",
+        failing(404, "no such model"),
+        expect!["openai knows no model m: check its name and base_url (HTTP 404: no such model)"],
+    )
+    .await;
     check("openai/m", failing(400, "maximum context length is 8192 tokens"), expect!["the request is longer than the model can read: offer fewer tools, shorten the conversation, or take another model (HTTP 400: maximum context length is 8192 tokens)"]).await;
     check("openai/m", failing(400, "unknown field"), expect!["openai did not take the request: check the model's name and base_url (HTTP 400: unknown field)"]).await;
     check(
@@ -43,16 +48,55 @@ async fn status_codes_become_errors_that_say_what_to_do() {
     check(
         "ollama/m",
         Reply::new(404, "application/json", r#"{"error":"model 'm' not found"}"#),
-        expect!["ollama did not take the request: check the model's name and base_url (HTTP 404: model 'm' not found)"],
+        expect![
+            "ollama knows no model m: check its name and base_url (HTTP 404: model 'm' not found)"
+        ],
     )
     .await;
-    let quota = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
-    check("openai/m", Reply::new(429, "application/json", quota), expect!["openai did not take the request: check the model's name and base_url (HTTP 429: You exceeded your quota)"]).await;
     let elsewhere = "location: http://127.0.0.1:1/elsewhere\r\n";
     check("openai/m", Reply::with_headers(307, elsewhere, b""), expect!["openai did not take the request: check the model's name and base_url (HTTP 307; it redirects, and redirects are not followed)"]).await;
+    check("gemini/m", failing(403, "not for you"), expect!["gemini does not permit this with the key in TEST_KEY: check what that key may do, and whether it may use this model (HTTP 403: not for you)"]).await;
+    let page = "<!doctype html>\n<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
+    check(
+        "gemini/m",
+        Reply::new(502, "text/html", page),
+        expect!["gemini cannot answer at the moment: try again later (HTTP 502: 502 Bad Gateway)"],
+    )
+    .await;
     let page = format!("<html>{}</html>", "no gateway ".repeat(100));
-    let err = check("gemini/m", Reply::new(403, "text/html", &page), expect!["gemini did not accept the key: check that TEST_KEY is set and valid (HTTP 403: <html>no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gatewa…)"]).await;
+    let err = check("gemini/m", Reply::new(401, "text/html", &page), expect!["gemini did not accept the key: check that TEST_KEY is set and valid (HTTP 401: <html>no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gateway no gatewa…)"]).await;
     assert!(matches!(err, ModelError::Authentication { .. }));
+}
+
+#[tokio::test]
+async fn what_is_used_up_is_told_from_what_passes() {
+    let spent = |status: u16, body: &str| Reply::new(status, "application/json", body);
+    let quota = r#"{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}"#;
+    let err = check("openai/m", spent(429, quota), expect!["the quota or credit of the key for openai is used up: raise it there, or take another key or model (HTTP 429: You exceeded your quota)"]).await;
+    assert!(!err.is_passing());
+    let credit = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}"#;
+    check("anthropic/m", spent(400, credit), expect!["the quota or credit of the key for anthropic is used up: raise it there, or take another key or model (HTTP 400: Your credit balance is too low to access the API.)"]).await;
+    check("openai/m", spent(402, "{}"), expect!["the quota or credit of the key for openai is used up: raise it there, or take another key or model (HTTP 402: {})"]).await;
+    let event = r#"{"error":{"message":"You exceeded your quota","type":"insufficient_quota"}}"#;
+    check("openai/m", Reply::data(&[event]), expect!["the quota or credit of the key for openai is used up: raise it there, or take another key or model (You exceeded your quota)"]).await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_not_sent_is_not_said_to_be_wrong() {
+    for status in [401, 403] {
+        let server = Server::start([failing(status, "no key")]);
+        let settings = Settings {
+            model: "openai/m".to_owned(),
+            base_url: Some(server.url.clone()),
+            ..Settings::default()
+        };
+        let model = Provider::open(&settings, &|_| None).unwrap();
+        let err = whole(&model, Request::of_user("x")).await.unwrap_err();
+        let expect = format!(
+            "openai wants a key, and none was sent: name the environment variable that holds it (key_variable) (HTTP {status}: no key)"
+        );
+        assert_eq!(err.to_string(), expect);
+    }
 }
 
 #[tokio::test]
@@ -80,9 +124,34 @@ async fn a_pause_that_the_provider_asks_for_is_told_and_not_waited_for_when_long
     let err = whole(&server.provider("openai/m"), Request::of_user("x")).await.unwrap_err();
     assert_eq!(err.retry_after(), Some(Duration::from_secs(3600)));
     assert_eq!(server.asked().len(), 1);
-    expect!["openai limits how often it is asked for 3600 s: wait and try again, or ask less (HTTP 429: {})"].assert_eq(&err.to_string());
+    expect!["openai limits how much it is asked in a time, and wants to be left alone for 3600 s: wait and try again, or ask less (HTTP 429: {})"].assert_eq(&err.to_string());
     let limited = Reply::with_headers(429, "retry-after-ms: 5\r\n", b"{}");
     assert_eq!(ask("openai/m", [limited, Reply::data(DONE)]).await.unwrap().text, "ok");
+    // Gemini says it in the body.
+    let body = r#"[{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"61.5s"}]}}]"#;
+    let err = ask("gemini/m", [Reply::new(429, "application/json", body)]).await.unwrap_err();
+    assert_eq!(err.retry_after(), Some(Duration::from_millis(61_500)));
+}
+
+#[tokio::test]
+async fn each_further_attempt_is_told_of_before_its_pause() {
+    let limited = Reply::with_headers(429, "retry-after-ms: 7\r\n", b"slow down");
+    let server = Server::start([limited, failing(500, "boom"), Reply::data(DONE)]);
+    let bounds = Bounds { retries_max: 2, ..bounds() };
+    let model = server.provider_with("openai/m", bounds);
+    let mut told = Vec::new();
+    let answer = model.respond(Request::of_user("x")).await.unwrap();
+    let answer = answer.collect_telling(|retry| told.push(retry)).await.unwrap();
+    assert_eq!(answer.text, "ok");
+    let said = |retry: &Retry| {
+        let Retry { error, pause, attempt, attempts_max } = retry;
+        format!("{}: {} ms, {attempt} of {attempts_max}\n", error.cause(), pause.as_millis())
+    };
+    expect![[r#"
+        openai limits how much it is asked in a time (HTTP 429: slow down): 7 ms, 2 of 3
+        openai cannot answer at the moment (HTTP 500: boom): 2 ms, 3 of 3
+    "#]]
+    .assert_eq(&told.iter().map(said).collect::<String>());
 }
 
 #[tokio::test]
@@ -270,4 +339,6 @@ async fn a_server_that_is_not_there_is_a_network_error() {
     let model = Server::start([]).provider_with("openai/m", bounds);
     let err = whole(&model, Request::of_user("x")).await.unwrap_err();
     assert!(matches!(err, ModelError::Network { .. }), "{err:?}");
+    // Who gave the wrong place sees which one it was.
+    assert!(err.to_string().contains("(127.0.0.1:"), "{err}");
 }

@@ -59,6 +59,7 @@ async fn texts_thoughts_and_calls_come_back() {
                 Event::ToolInput { text, .. } => inputs += &text,
                 Event::ToolCall(call) => calls.push(call),
                 Event::End(one) => end = Some(one),
+                Event::Retry(retry) => panic!("{wire:?}: {retry:?}"),
             }
         }
         assert_eq!(thoughts, "Where may it be? It may be anywhere in the tree.", "{wire:?}");

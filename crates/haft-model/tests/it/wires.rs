@@ -245,7 +245,7 @@ async fn pieces(model: &str, reply: Reply) -> String {
         match event.unwrap() {
             Event::ToolInput { id, name, text } => lines += &format!("{id} {name} {text:?}\n"),
             Event::ToolCall(call) => lines += &format!("{} whole\n", call.id),
-            Event::Text(_) | Event::Reasoning(_) | Event::End(_) => {}
+            Event::Retry(_) | Event::Text(_) | Event::Reasoning(_) | Event::End(_) => {}
         }
     }
     lines
