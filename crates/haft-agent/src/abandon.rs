@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_contract::{BoxFuture, Envelope, ErrorCode, Metadata, Scope};
 use haft_journal::{
-    CallRow, ChatFirmness, ChatPart, ChatRecord, ChatSession, ChatStatus, PartState,
+    CallRow, ChatFirmness, ChatId, ChatPart, ChatRecord, ChatSession, ChatStatus, PartState,
 };
 
 use crate::calls::{answer, unmade_envelope};
@@ -22,7 +22,7 @@ pub(crate) fn abandon(
     row: ChatSession,
 ) -> BoxFuture<'_, Result<(), AgentError>> {
     Box::pin(async move {
-        let core = host.core(&row, host.agent(&row.agent)?, &layers(&row)?)?;
+        let core = host.core_of_silent(&row, host.agent(&row.agent)?, &layers(&row)?)?;
         core.run.open().await?;
         let mut ledger = Ledger::load(&core, row).await?;
         ledger.settle_interrupted().await?;
@@ -40,15 +40,13 @@ pub(crate) fn abandon(
 /// Answers the calls that have no answer, as the journal knows them.
 async fn answer_all(ledger: &mut Ledger) -> Result<(), AgentError> {
     let core = Arc::clone(&ledger.core);
-    let journal = core.host.parts.runtime.journal();
-    let scope = Scope::of_run(core.run.id().clone());
     let mut answered = Vec::new();
     let parts = ledger.entries.iter_mut().flat_map(|entry| &mut entry.parts);
     for part in parts.filter(|part| part.state == Some(PartState::InputAvailable)) {
         let id = part.tool_call_id.as_deref().unwrap_or_default();
-        let row = journal.by_driver_id(&scope, id).await?;
-        let envelope = match row {
-            Some(row) => recorded(&row),
+        let known = begun(&core.host, &core.id, id).await?;
+        let envelope = match known {
+            Some(row) => recorded(&row, "haft ended while it ran"),
             None => unmade_envelope("haft ended before it was begun"),
         };
         answer(part, &envelope, core.now_ms());
@@ -60,8 +58,18 @@ async fn answer_all(ledger: &mut Ledger) -> Result<(), AgentError> {
     ledger.record(answered, ChatFirmness::Ordered).await
 }
 
-/// Returns the answer of a call that was begun.
-fn recorded(row: &CallRow) -> Envelope {
+/// Returns the call of a chat that has this name, if it was begun.
+pub(crate) async fn begun(
+    host: &HostShared,
+    chat: &ChatId,
+    name: &str,
+) -> Result<Option<CallRow>, AgentError> {
+    let scope = Scope::of_run(chat.run());
+    Ok(host.parts.runtime.journal().by_driver_id(&scope, name).await?)
+}
+
+/// Returns the answer of a call that was begun; of one whose end is not known, that it is in doubt because of this.
+pub(crate) fn recorded(row: &CallRow, why: &str) -> Envelope {
     let call = row.id().to_string();
     let answered = row.envelope.as_deref().map(serde_json::from_str::<Envelope>);
     if let Some(Ok(mut envelope)) = answered {
@@ -70,7 +78,7 @@ fn recorded(row: &CallRow) -> Envelope {
         return envelope;
     }
     let error_text = format!(
-        "in doubt: haft ended while {} ran as call {call}, so it may or may not have happened. It is not repeated.",
+        "in doubt: {} was begun as call {call}, and {why}, so it may or may not have happened. It is not repeated.",
         row.tool
     );
     let metadata =

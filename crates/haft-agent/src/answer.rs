@@ -18,7 +18,9 @@ use crate::calls::unmade;
 use crate::error::AgentError;
 use crate::event::Happened;
 use crate::ledger::{Ledger, tokens_of};
-use crate::limits::{ANSWER_PARTS_MAX, TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX};
+use crate::limits::{
+    ANSWER_PARTS_MAX, TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX, WRITTEN_TIMES_MAX,
+};
 use crate::transcript::{Entry, input_json, is_open};
 
 /// How an answer ended.
@@ -28,8 +30,9 @@ pub(crate) enum Received {
     Whole { finish: MessageFinish, usage: Usage },
     /// The turn was told to stop.
     Stopped,
-    /// It failed. What was said until then is kept, if anything was.
-    Failed { error: ModelError, said_something: bool },
+    /// It failed. What was said until then is kept; where nothing was, there is the message that would only say why, and it is
+    /// not kept yet.
+    Failed { error: ModelError, unsaid: Option<Box<ChatMessage>> },
 }
 
 impl Received {
@@ -50,6 +53,7 @@ pub(crate) struct Incoming<'l> {
     is_message_written: bool,
     /// The parts that are not written as they are now.
     unwritten: BTreeSet<usize>,
+    /// What has come of the answer since it was written last.
     unwritten_bytes: usize,
     unwritten_since: Option<Instant>,
     /// The calls whose arguments are being written, by the provider's name.
@@ -111,7 +115,8 @@ impl<'l> Incoming<'l> {
         stop: &CancellationToken,
     ) -> Result<Ended, AgentError> {
         loop {
-            let flush_at = self.unwritten_since.map(|since| since + UNWRITTEN_AGE_MAX);
+            let flush_at = self.unwritten_since.filter(|_| self.is_worth_writing());
+            let flush_at = flush_at.map(|since| since + UNWRITTEN_AGE_MAX);
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(Ended::Stopped),
@@ -141,8 +146,17 @@ impl<'l> Incoming<'l> {
         }
     }
 
+    /// Returns whether enough has come for what would have to be written again with it. Of a long part that comes slowly, little
+    /// comes at a time.
+    fn is_worth_writing(&self) -> bool {
+        let parts = self.unwritten.iter().filter_map(|place| self.entry.parts.get(*place));
+        let bytes: usize = parts.map(bytes_of).sum();
+        bytes <= self.unwritten_bytes.saturating_mul(WRITTEN_TIMES_MAX)
+    }
+
     fn take(&mut self, event: Event) -> Result<(), ModelError> {
         match event {
+            Event::Retry(retry) => self.ledger.core.tell(Happened::retry(&retry)),
             Event::Text(delta) => {
                 self.add_text(PartKind::Text, &delta)?;
                 self.ledger.core.tell(Happened::Text { delta });
@@ -306,8 +320,18 @@ impl<'l> Incoming<'l> {
         Ok(match ended {
             Ended::Whole(_) => Received::Whole { finish, usage },
             Ended::Stopped => Received::Stopped,
-            Ended::Failed(error) => Received::Failed { error, said_something },
+            Ended::Failed(error) => {
+                let unsaid = || Box::new(self.unsaid(&error));
+                let unsaid = (!said_something).then(unsaid);
+                Received::Failed { error, unsaid }
+            }
         })
+    }
+
+    /// Returns the message of the answer when it is over and nothing came.
+    fn unsaid(&self, error: &ModelError) -> ChatMessage {
+        let id = self.entry.message.id.clone();
+        ChatMessage { id, ..self.ledger.unsaid(error.to_string()) }
     }
 
     async fn complete(
@@ -349,6 +373,12 @@ const UNWRITTEN_AGE_MAX: Duration = Duration::from_millis(UNWRITTEN_MS_MAX);
 
 /// Of an answer that is long, as much as this part of it may be on its way to the journal.
 const UNWRITTEN_SHARE: usize = 16;
+
+/// Returns how much a part holds.
+fn bytes_of(part: &ChatPart) -> usize {
+    let texts = [&part.text, &part.input_json, &part.signatures_json];
+    texts.into_iter().flatten().map(String::len).sum()
+}
 
 /// Waits for a time, or for ever where there is none.
 async fn until(time: Option<Instant>) {

@@ -1,12 +1,11 @@
 //! The calls that one answer asks for, through the pipeline: those that are safe beside each other at the same time, and
-//! those whose effect is not safe to repeat alone and in order. Whether a call may execute, and whether it did before, is
-//! the pipeline's business.
+//! those whose effect is not safe to repeat alone and in order, unless subagents do them. Whether a call may execute, and
+//! whether it did before, is the pipeline's business.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::stream::FuturesUnordered;
 use haft::{Answer, Ask, Asker, Call, Divergence, Inquiry, Reply, RunError};
 use haft_contract::{BoxFuture, Effect, Envelope, ErrorCode, Kind, Metadata, cut};
 use haft_journal::{ChatFirmness, ChatPart, ChatRecord, PartState};
@@ -31,6 +30,8 @@ struct Asked {
     tool: String,
     arguments: Arguments,
     effect: Effect,
+    /// Whether subagents do it.
+    delegates: bool,
     kind: Kind,
 }
 
@@ -57,12 +58,17 @@ pub(crate) async fn make(
     for call in &asked {
         ledger.core.tell(told(call));
     }
-    let (asked, dropped) = match which {
-        Which::New | Which::Left => (asked, Vec::new()),
-        Which::LeftBegun => begun(&ledger.core, asked).await?,
+    // What was begun comes first: a call like it that was not begun would else be taken for it.
+    let (begun, new) = match which {
+        Which::New => (Vec::new(), asked),
+        Which::Left | Which::LeftBegun => begun(&ledger.core, asked).await?,
+    };
+    let (new, dropped) = match which {
+        Which::New | Which::Left => (new, Vec::new()),
+        Which::LeftBegun => (Vec::new(), new),
     };
     give_up(ledger, message, dropped, SUPERSEDED).await?;
-    for group in grouped(asked) {
+    for group in grouped(begun).into_iter().chain(grouped(new)) {
         if !stop.is_cancelled() {
             make_group(ledger, message, group, stop).await?;
         } else if which == Which::New {
@@ -92,6 +98,7 @@ fn asked(ledger: &Ledger, message: usize) -> Vec<Asked> {
             arguments: arguments(part.input_json.as_deref().unwrap_or_default()),
             // A tool that nobody knows does nothing.
             effect: contract.map_or(Effect::Read, |contract| contract.effect),
+            delegates: contract.is_some_and(|contract| contract.delegates),
             kind: contract.map_or(Kind::Other, |contract| contract.kind),
             tool,
         })
@@ -110,33 +117,37 @@ async fn begun(core: &ChatCore, asked: Vec<Asked>) -> Result<(Vec<Asked>, Vec<As
     Ok((begun, left))
 }
 
-/// Divides calls into those that are made at the same time: in their order, one with an effect that is not safe to repeat
-/// alone, and one with an effect never beside another of the same tool.
+/// Divides calls into those that are made at the same time, in their order.
 fn grouped(asked: Vec<Asked>) -> Vec<Vec<Asked>> {
     let mut groups: Vec<Vec<Asked>> = Vec::new();
-    let mut changing: HashSet<String> = HashSet::new();
     for call in asked {
-        let stands_alone = |group: &[Asked]| group.iter().any(|it| it.effect == Effect::Once);
-        let joins = groups.last().is_some_and(|group| !stands_alone(group))
-            && match call.effect {
-                Effect::Read => true,
-                Effect::Idempotent => !changing.contains(&call.tool),
-                Effect::Once => false,
-            };
-        if !joins {
-            changing.clear();
-            groups.push(Vec::new());
-        }
-        if call.effect == Effect::Idempotent {
-            changing.insert(call.tool.clone());
-        }
-        if let Some(group) = groups.last_mut() {
-            group.push(call);
+        match groups.last_mut() {
+            Some(group) if group.iter().all(|other| are_made_together(other, &call)) => {
+                group.push(call);
+            }
+            Some(_) | None => groups.push(vec![call]),
         }
     }
     groups
 }
 
+/// Returns whether two calls are made at the same time. One with an effect that is not safe to repeat stands alone, and one with
+/// an effect is never beside another of the same tool. What subagents do is made beside other such calls and beside what
+/// changes nothing, whatever its effect: each call of theirs is judged and recorded by itself.
+fn are_made_together(one: &Asked, other: &Asked) -> bool {
+    let is_quiet = |call: &Asked| call.delegates || call.effect == Effect::Read;
+    if one.delegates || other.delegates {
+        return is_quiet(one) && is_quiet(other);
+    }
+    match (one.effect, other.effect) {
+        (Effect::Once, _) | (_, Effect::Once) => false,
+        (Effect::Idempotent, Effect::Idempotent) => one.tool != other.tool,
+        (Effect::Read, _) | (_, Effect::Read) => true,
+    }
+}
+
+/// Makes calls at the same time, as many as may be. Where one cannot be taken down, no further one is begun, and those that
+/// were come to their ends: what they did is in the journal, and so in the chat if it can be.
 async fn make_group(
     ledger: &mut Ledger,
     message: usize,
@@ -144,18 +155,25 @@ async fn make_group(
     stop: &CancellationToken,
 ) -> Result<(), AgentError> {
     let core = Arc::clone(&ledger.core);
-    let made = group.into_iter().map(|call| {
+    let make = |call: Asked| {
         let (core, stop) = (Arc::clone(&core), stop.clone());
         async move { (call.place, make_one(&core, &call, &stop).await) }
-    });
-    let mut made = stream::iter(made).buffer_unordered(CALLS_AT_ONCE_MAX);
+    };
+    let mut waiting = group.into_iter();
+    let mut under_way = FuturesUnordered::new();
     let mut failure = None;
-    while let Some((place, envelope)) = made.next().await {
+    loop {
+        while failure.is_none()
+            && under_way.len() < CALLS_AT_ONCE_MAX
+            && let Some(call) = waiting.next()
+        {
+            under_way.push(make(call));
+        }
+        let Some((place, envelope)) = under_way.next().await else { break };
         let taken = match envelope {
             Ok(envelope) => take_down(ledger, message, place, envelope).await,
             Err(err) => Err(err.into()),
         };
-        // The others are let come to their ends: what they did is in the journal, and so in the chat if it can be.
         if let Err(err) = taken {
             failure.get_or_insert(err);
         }
@@ -177,6 +195,7 @@ async fn make_one(
     let call = Call {
         driver_call_id: Some(asked.id.clone()),
         cancellation: stop.child_token(),
+        above: core.above.get().cloned().unwrap_or_else(|| Arc::new(())),
         asker: Some(Arc::new(asker)),
         subagents: Arc::new(delegate),
         ..Call::new(&asked.tool, input)

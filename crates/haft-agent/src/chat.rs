@@ -1,9 +1,10 @@
 //! One conversation as front ends hold it. It has one turn at a time, which goes on by itself until it is over or told to
 //! stop; giving up waiting for it tells it to stop. What happens in a turn is not here.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use haft::{Run, Session};
+use haft_contract::CallTime;
 use haft_journal::{
     ChatFirmness, ChatId, ChatMessage, ChatPart, ChatRecord, ChatSession, ChatStatus, MessageId,
     MessageQuery,
@@ -12,8 +13,8 @@ use haft_model::Model;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::children::Children;
 use crate::definition::AgentDefinition;
-use crate::delegate::Children;
 use crate::error::AgentError;
 use crate::event::{AgentEvent, Happened};
 use crate::host::{HostShared, Taken};
@@ -71,6 +72,8 @@ pub(crate) struct ChatCore {
     pub(crate) run: Run,
     pub(crate) depth: u32,
     pub(crate) children: Arc<Children>,
+    /// The time of the call that waits for this chat, where one does.
+    pub(crate) above: OnceLock<Arc<dyn CallTime>>,
     pub(crate) _taken: Taken,
 }
 
@@ -103,6 +106,12 @@ impl Chat {
             parent: row.parent_id.clone(),
         });
         Self { core, held: Held::Here(Box::new(row)) }
+    }
+
+    /// Says that a call waits for the chat, whose time stands while a person is asked in it.
+    pub(crate) fn is_waited_for(&self, time: &Arc<dyn CallTime>) {
+        // A chat is begun or opened by the call that waits for it, and given back before another one can.
+        let _ = self.core.above.set(Arc::clone(time));
     }
 
     pub(crate) fn core(&self) -> &Arc<ChatCore> {
@@ -250,6 +259,12 @@ impl Chat {
     /// is none to wait for.
     pub async fn next_background(&self) -> bool {
         self.core.children.next_end().await
+    }
+
+    /// Stops the subagents that are in the background, and returns how many they were, once they and all that they had
+    /// begun have ended. The next turn tells the model of it.
+    pub async fn stop_background(&self) -> usize {
+        self.core.children.end_all().await
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_contract::{cut, end_of};
 use haft_journal::{ChatFirmness, ChatRole, MessageId, MessageKind, PartKind};
-use haft_model::{Answer, Message, ModelError, Request, ToolOffer, Usage};
+use haft_model::{Answer, Message, ModelError, Request, Retry, ToolOffer, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::chat::ChatCore;
@@ -133,7 +133,8 @@ async fn summarise(
             cancellation: stop.child_token(),
             ..Request::default()
         };
-        let answered = async { model.respond(request).await?.collect().await };
+        let tell = |retry: Retry| core.tell(Happened::retry(&retry));
+        let answered = async { model.respond(request).await?.collect_telling(tell).await };
         let answer = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
@@ -176,7 +177,7 @@ fn kept(entries: &[&Entry], tokens_max: u64) -> usize {
 /// the task, and ends with how things stand.
 fn told(entries: &[&Entry], bytes_max: usize) -> String {
     let mut text = String::from("Summarise this conversation.\n");
-    for entry in entries {
+    for entry in entries.iter().filter(|entry| !entry.is_unsaid()) {
         tell(&mut text, entry);
     }
     if text.len() <= bytes_max {
@@ -198,7 +199,7 @@ fn tell(text: &mut String, entry: &Entry) {
     for part in &entry.parts {
         match part.kind {
             PartKind::Text => {
-                text.push_str(part.text.as_deref().unwrap_or_default());
+                text.push_str(&without_headings(part.text.as_deref().unwrap_or_default()));
                 text.push('\n');
             }
             PartKind::Reasoning => {}
@@ -207,10 +208,20 @@ fn tell(text: &mut String, entry: &Entry) {
                 let input = part.input_json.as_deref().unwrap_or_default();
                 let input = cut(input, SUMMARISED_RESULT_CHARS_MAX);
                 let result = cut(&result_text(part), SUMMARISED_RESULT_CHARS_MAX);
+                let (input, result) = (without_headings(&input), without_headings(&result));
                 text.push_str(&format!("[call of {tool} {input}]\n[result]\n{result}\n"));
             }
         }
     }
+}
+
+/// Returns a text in which no line passes for one of the headings that say who speaks.
+fn without_headings(text: &str) -> String {
+    let line = |line: &str| {
+        let (before, word) = line.split_at(line.len() - line.trim_start().len());
+        if word.starts_with('#') { format!("{before}\\{word}") } else { line.to_owned() }
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

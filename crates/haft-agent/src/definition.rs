@@ -8,9 +8,9 @@ mod find;
 mod read;
 mod requires;
 
-use std::fmt;
 use std::path::PathBuf;
 
+use haft::FileProblem;
 use haft_contract::{RequirementSet, SubagentSummary, ToolId};
 use haft_policy::{Rule, ToolScope};
 use serde::Serialize;
@@ -103,7 +103,33 @@ pub struct FoundAgents {
     /// Those that a nearer one of the same name hides.
     pub hidden: Vec<HiddenAgent>,
     /// What is wrong, in the order in which it was found.
-    pub problems: Vec<AgentProblem>,
+    pub problems: Vec<FileProblem>,
+    /// What their files name, in the order of the files and their lines.
+    pub named: Vec<AgentNaming>,
+}
+
+/// Something that an agent's file names. Whether there is such a thing is for those to say who know all tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentNaming {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// What of the file names it.
+    pub field: NamingField,
+    /// The name, or a glob.
+    pub name: String,
+}
+
+/// What of an agent's file names tools, and what tools need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamingField {
+    /// `tools`: tools, by id or by glob.
+    Tools,
+    /// `requires.capabilities`: what tools need.
+    Capabilities,
+    /// The `permission` of a rule: a tool or what one needs, also by glob.
+    Permissions,
 }
 
 /// An agent that a nearer one of the same name hides.
@@ -118,30 +144,6 @@ pub struct HiddenAgent {
     pub file: Option<PathBuf>,
 }
 
-/// How bad something is that is wrong with an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentSeverity {
-    /// The agent is left out.
-    Error,
-    /// It is not, or it is no mistake of its own.
-    Warning,
-}
-
-/// What is wrong with an agent, or with a directory of agents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AgentProblem {
-    /// How bad it is.
-    pub severity: AgentSeverity,
-    /// The file or directory.
-    pub file: PathBuf,
-    /// The line, from 1, where it is one line's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// What was expected, what was found, and what mends it.
-    pub message: String,
-}
-
 impl AgentDefinition {
     /// Reads an agent of this name from the text of a file; all mistakes are reported at once.
     ///
@@ -154,9 +156,10 @@ impl AgentDefinition {
     /// let problems = AgentDefinition::parse("logs", &text.replace("tools", "tool")).unwrap_err();
     /// assert_eq!(problems[0].line, Some(4));
     /// ```
-    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<AgentProblem>> {
+    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<FileProblem>> {
         let file = PathBuf::from(format!("{name}.md"));
         read::definition(name, text.as_bytes(), AgentSource::User)
+            .map(|read| read.agent)
             .map_err(|faults| faults.into_iter().map(|fault| fault.in_file(&file)).collect())
     }
 
@@ -197,11 +200,15 @@ impl AgentMode {
 }
 
 impl FoundAgents {
-    /// Returns these agents; of one name the first.
+    /// Returns these agents; of one name the first. Where none of them is `summary`, the bundled one summarises conversations
+    /// that get too long.
     pub fn of(definitions: impl IntoIterator<Item = AgentDefinition>) -> Self {
         let mut found = Self::default();
         for definition in definitions {
             found.add(definition);
+        }
+        if found.get(SUMMARY).is_none() {
+            find::bundled_agent(SUMMARY).into_iter().for_each(|agent| found.add(agent));
         }
         found
     }
@@ -242,17 +249,6 @@ impl FoundAgents {
                 self.hidden.push(HiddenAgent { name, source, file });
             }
         }
-    }
-}
-
-impl fmt::Display for AgentProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            AgentSeverity::Error => "error",
-            AgentSeverity::Warning => "warning",
-        };
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        write!(f, "{}{line}: {severity}: {}", self.file.display(), self.message)
     }
 }
 

@@ -2,27 +2,28 @@
 //! its subagent or only begins it; what became of one in the background is told to the model later. What a subagent may do is
 //! decided by the runtime, from the layers that its chat is begun with.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use haft_contract::{
-    BoxFuture, Cx, Envelope, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask, Subagents,
-    ToolError, cut,
+    BoxFuture, CallKey, Cx, Envelope, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask,
+    Subagents, ToolError, cut,
 };
 use haft_journal::{
     CallQuery, CallRow, ChatId, ChatMode, ChatPart, ChatQuery, ChatRecord, ChatRole, ChatSession,
     ChatStatus,
 };
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::abandon::begun;
 use crate::calls::call_title;
 use crate::chat::{Chat, ChatCore, Prompt, TurnEnd};
+use crate::children::{Background, BackgroundEnd, Full, Seat};
 use crate::definition::AgentDefinition;
 use crate::error::AgentError;
 use crate::event::Happened;
 use crate::limits::{
     BACKGROUND_MAX, BACKGROUND_TEXT_CHARS_MAX, NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX,
+    SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX,
 };
 use crate::narrow::Layer;
 use crate::open;
@@ -34,106 +35,20 @@ pub(crate) struct Delegate {
     pub(crate) tool_call_id: String,
 }
 
-/// The subagents that one chat has in the background.
-#[derive(Default)]
-pub(crate) struct Children {
-    // Written by the calls that begin subagents and by these when they end; read by the chat's turns. Each holds the lock for
-    // a look.
-    state: Mutex<State>,
-    news: Notify,
+/// How a task ended that somebody waited for.
+enum Waited {
+    Done(SubagentAnswer),
+    /// It was not done, and it is known why.
+    NotDone(ToolError),
 }
 
-#[derive(Default)]
-struct State {
-    running: HashMap<ChatId, CancellationToken>,
-    /// Those whose end was not told, in the order in which they ended.
-    ended: VecDeque<BackgroundEnd>,
-}
-
-/// That a subagent in the background has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BackgroundEnd {
-    pub(crate) child: ChatId,
-    /// Why it failed, where that is not in its chat.
-    pub(crate) why: Option<String>,
-}
+/// What comes of a task whose subagent was stopped.
+const STOPPED: &str = "the subagent was stopped before it was done";
 
 /// What the model is told of an end, and the row that says it was told.
 pub(crate) struct Told {
     pub(crate) text: String,
     pub(crate) rows: Vec<ChatRecord>,
-}
-
-impl Children {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes a place for one more, if there is one left.
-    fn add(self: &Arc<Self>, child: &ChatId, stop: CancellationToken) -> Option<Background> {
-        let mut state = self.state();
-        if state.running.len() >= BACKGROUND_MAX {
-            return None;
-        }
-        state.running.insert(child.clone(), stop.clone());
-        Some(Background { children: Arc::clone(self), child: child.clone(), stop })
-    }
-
-    /// Says that one has ended.
-    pub(crate) fn end(&self, end: BackgroundEnd) {
-        self.state().ended.push_back(end);
-        self.news.notify_waiters();
-    }
-
-    /// Returns whether one is known: it runs here, or its end is waiting to be told.
-    pub(crate) fn knows(&self, child: &ChatId) -> bool {
-        let state = self.state();
-        state.running.contains_key(child) || state.ended.iter().any(|end| end.child == *child)
-    }
-
-    pub(crate) fn first_end(&self) -> Option<BackgroundEnd> {
-        self.state().ended.front().cloned()
-    }
-
-    pub(crate) fn forget_first(&self) {
-        self.state().ended.pop_front();
-    }
-
-    /// Tells all of them to stop.
-    pub(crate) fn stop_all(&self) {
-        self.state().running.values().for_each(CancellationToken::cancel);
-    }
-
-    /// Waits for an end that was not told; returns `false` if there is none and none runs.
-    pub(crate) async fn next_end(&self) -> bool {
-        loop {
-            let news = self.news.notified();
-            {
-                let state = self.state();
-                if !state.ended.is_empty() {
-                    return true;
-                }
-                if state.running.is_empty() {
-                    return false;
-                }
-            }
-            news.await;
-        }
-    }
-}
-
-/// The place of a subagent in the background, which it has until it is over.
-struct Background {
-    children: Arc<Children>,
-    child: ChatId,
-    stop: CancellationToken,
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.children.state().running.remove(&self.child);
-        self.children.news.notify_waiters();
-    }
 }
 
 impl Subagents for Delegate {
@@ -145,11 +60,18 @@ impl Subagents for Delegate {
         Box::pin(async move {
             let agent = self.agent(&task.subagent_type)?;
             let row = self.row(&agent, &task)?;
+            let seat = self.seat()?;
             let place = if task.background { Some(self.place(&row.id)?) } else { None };
             let child = self.begin(row, &agent).await?;
             match place {
-                Some(place) => Ok(self.leave(child, place, task.prompt)),
-                None => self.wait(child, Prompt::Say(task.prompt), cx).await,
+                Some(place) => Ok(self.leave(child, (place, seat), task.prompt)),
+                None => {
+                    let waited = self.wait(child, Prompt::Say(task.prompt), cx).await;
+                    match waited.map_err(|err| failed(&err))? {
+                        Waited::Done(answer) => Ok(answer),
+                        Waited::NotDone(err) => Err(err),
+                    }
+                }
             }
         })
     }
@@ -160,10 +82,19 @@ impl Subagents for Delegate {
         cx: &'a Cx,
     ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
         Box::pin(async move {
-            let Some(row) = self.begun().await.map_err(|err| failed(&err))? else {
+            let Some(row) = self.begun(cx).await.map_err(|err| failed(&err))? else {
                 return Ok(None);
             };
-            self.go_on(row, task, cx).await.map(Some)
+            let resumed = async {
+                Ok(match self.go_on(&row, task, cx).await? {
+                    Waited::Done(answer) => answer,
+                    // It was seen how it ended, so there is nothing to be in doubt about.
+                    Waited::NotDone(err) => {
+                        self.done(&row, format!("[haft: {}]", err.message)).await?
+                    }
+                })
+            };
+            resumed.await.map(Some).map_err(|err| failed(&err))
         })
     }
 }
@@ -204,6 +135,22 @@ impl Delegate {
         above.chain([Layer::of(agent)]).collect()
     }
 
+    fn seat(&self) -> Result<Seat, ToolError> {
+        self.parent.children.tree.begin().map_err(|full| {
+            let message = match full {
+                Full::AtWork => format!(
+                    "{SUBAGENTS_AT_ONCE_MAX} subagents are at work beneath this session already, those of subagents included: \
+                     wait until one of them is done, or do the task with the other tools"
+                ),
+                Full::Begun => format!(
+                    "{SUBAGENTS_BEGUN_MAX} subagents were begun since somebody last said something, those of subagents \
+                     included: do what is left with the other tools, or end with saying what is left"
+                ),
+            };
+            ToolError::new(ErrorCode::QuotaExceeded, message).not_begun()
+        })
+    }
+
     fn place(&self, child: &ChatId) -> Result<Background, ToolError> {
         let stop = self.parent.host.closing.child_token();
         self.parent.children.add(child, stop).ok_or_else(|| {
@@ -232,7 +179,12 @@ impl Delegate {
     }
 
     /// Has a subagent go on by itself, for as long as the host is there.
-    fn leave(&self, mut child: Chat, place: Background, prompt: String) -> SubagentAnswer {
+    fn leave(
+        &self,
+        mut child: Chat,
+        (place, seat): (Background, Seat),
+        prompt: String,
+    ) -> SubagentAnswer {
         let session_id = child.id().to_string();
         self.parent.host.tasks.spawn(async move {
             let end = work(&mut child, Prompt::Say(prompt), &place.stop).await;
@@ -243,32 +195,30 @@ impl Delegate {
             };
             // Who is told of the end may open the chat.
             drop(child);
-            place.children.end(BackgroundEnd { child: place.child.clone(), why });
+            drop(seat);
+            place.end(why);
         });
         SubagentAnswer::Begun { session_id }
     }
 
-    async fn wait(
-        &self,
-        mut child: Chat,
-        prompt: Prompt,
-        cx: &Cx,
-    ) -> Result<SubagentAnswer, ToolError> {
-        let end = work(&mut child, prompt, cx.cancellation()).await.map_err(|err| failed(&err))?;
-        let row = child.row().await.map_err(|err| failed(&err))?;
-        match end {
-            TurnEnd::Done { text } => self.done(&row, text).await.map_err(|err| failed(&err)),
-            TurnEnd::Aborted => {
-                let message = "the subagent was stopped before it was done";
-                Err(ToolError::new(ErrorCode::ProcessAborted, message))
-            }
+    /// Has a subagent do its task. An error means that nobody knows what became of it.
+    async fn wait(&self, mut child: Chat, prompt: Prompt, cx: &Cx) -> Result<Waited, AgentError> {
+        child.is_waited_for(cx.time());
+        let end = match work(&mut child, prompt, cx.cancellation()).await {
+            Err(err) if err.leaves_no_doubt() => return Ok(Waited::NotDone(failed(&err))),
+            end => end?,
+        };
+        let row = child.row().await?;
+        Ok(match end {
+            TurnEnd::Done { text } => Waited::Done(self.done(&row, text).await?),
+            TurnEnd::Aborted => Waited::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED)),
             end @ (TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) => {
-                let said = last_words(&self.parent, &row.id).await.map_err(|err| failed(&err))?;
+                let said = last_words(&self.parent, &row.id).await?;
                 let message =
                     format!("the subagent ended before it was done: {}. {said}", unfinished(&end));
-                Err(ToolError::new(ErrorCode::ToolFailed, message))
+                Waited::NotDone(ToolError::new(ErrorCode::ToolFailed, message))
             }
-        }
+        })
     }
 
     async fn done(&self, row: &ChatSession, text: String) -> Result<SubagentAnswer, AgentError> {
@@ -284,40 +234,52 @@ impl Delegate {
         Ok(SubagentAnswer::Done { output, session_id: None, calls })
     }
 
-    /// Returns the chat that this very call began before.
-    async fn begun(&self) -> Result<Option<ChatSession>, AgentError> {
-        let is_of_call = |row: &ChatSession| {
-            row.parent_tool_call_id.as_deref() == Some(self.tool_call_id.as_str())
-        };
-        Ok(children_of(&self.parent).await?.into_iter().find(is_of_call))
+    /// Returns the chat that this very call began before, under its name or, where nobody heard what became of it, under the
+    /// name that it had then.
+    async fn begun(&self, cx: &Cx) -> Result<Option<ChatSession>, AgentError> {
+        let rows = children_of(&self.parent).await?;
+        let name_of = |row: &ChatSession| row.parent_tool_call_id.clone().unwrap_or_default();
+        if let Some(row) = rows.iter().find(|row| name_of(row) == self.tool_call_id) {
+            return Ok(Some(row.clone()));
+        }
+        for row in rows {
+            let call = begun(&self.parent.host, &self.parent.id, &name_of(&row)).await?;
+            let key = call.and_then(|call| CallKey::parse(&call.call_key));
+            if key.is_some_and(|key| key.idempotency_key() == cx.idempotency_key()) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
     async fn go_on(
         &self,
-        row: ChatSession,
+        row: &ChatSession,
         task: SubagentTask,
         cx: &Cx,
-    ) -> Result<SubagentAnswer, ToolError> {
+    ) -> Result<Waited, AgentError> {
         match (row.mode, row.status) {
             // What became of it is told by itself.
             (ChatMode::Background, _) => {
-                Ok(SubagentAnswer::Begun { session_id: row.id.to_string() })
+                Ok(Waited::Done(SubagentAnswer::Begun { session_id: row.id.to_string() }))
             }
             (ChatMode::Foreground, ChatStatus::Completed) => {
-                let text = last_words(&self.parent, &row.id).await.map_err(|err| failed(&err))?;
-                self.done(&row, text).await.map_err(|err| failed(&err))
+                let text = last_words(&self.parent, &row.id).await?;
+                Ok(Waited::Done(self.done(row, text).await?))
             }
             (ChatMode::Foreground, ChatStatus::Aborted) => {
-                let text = "[haft: the subagent was stopped before it was done]".to_owned();
-                self.done(&row, text).await.map_err(|err| failed(&err))
+                Ok(Waited::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED)))
             }
             (ChatMode::Foreground, ChatStatus::Idle | ChatStatus::Running | ChatStatus::Failed) => {
-                let (host, above) = (&self.parent.host, &self.parent.layers);
-                let child = open::open_beneath(host, &row.id, above).await;
-                let child = child.map_err(|err| failed(&err))?;
-                let history = child.history().await.map_err(|err| failed(&err))?;
-                let prompt =
-                    if history.is_empty() { Prompt::Say(task.prompt) } else { Prompt::GoOn };
+                let _seat = self.parent.children.tree.go_on();
+                let child = match open::open_beneath(&self.parent, row).await {
+                    Err(err) if err.leaves_no_doubt() => {
+                        return Ok(Waited::NotDone(failed(&err)));
+                    }
+                    child => child?,
+                };
+                let is_new = child.history().await?.is_empty();
+                let prompt = if is_new { Prompt::Say(task.prompt) } else { Prompt::GoOn };
                 self.wait(child, prompt, cx).await
             }
         }
@@ -332,8 +294,8 @@ async fn work(
 ) -> Result<TurnEnd, AgentError> {
     let end = turns(child, prompt, stop).await;
     if !matches!(end, Ok(TurnEnd::Done { .. })) {
-        // Nobody is left whom they could tell anything.
-        child.core().children.stop_all();
+        // Nobody is left whom they could tell anything. Whoever waits for the end of this one waits for that of all beneath.
+        child.core().children.end_all().await;
     }
     end
 }

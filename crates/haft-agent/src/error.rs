@@ -49,6 +49,11 @@ pub enum AgentError {
         "session {0} is a subagent's, so no other agent can go on with it: begin a session with that agent"
     )]
     OfSubagent(ChatId),
+    /// The chat is a fork whose messages were not copied, because the process died that began it.
+    #[error(
+        "session {0} is a fork that was not finished, because haft ended: fork the session again"
+    )]
+    UnfinishedFork(ChatId),
     /// What was recorded of the chat cannot be read.
     #[error("session {chat} cannot be gone on with: {what}")]
     Damaged {
@@ -73,6 +78,18 @@ pub enum AgentError {
     /// The model did not answer, or not wholly. What it said until then is kept.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The model that answers in the chat cannot be had.
+    #[error(
+        "session {chat} is answered by {model}, and that cannot be had: {source}; another model goes on with it: --model"
+    )]
+    ModelGone {
+        /// The chat.
+        chat: ChatId,
+        /// Its model.
+        model: String,
+        /// Why it cannot be had.
+        source: Box<ModelError>,
+    },
     /// The conversation got too long, and no summary of it could be had.
     #[error("the conversation is too long for the model, and summarising it failed: {0}")]
     Summary(ModelError),
@@ -108,4 +125,34 @@ pub enum AgentError {
         "haft panicked in this turn, which is a bug; what was said until then is kept, and the session can be opened again"
     )]
     Panicked,
+}
+
+impl AgentError {
+    /// Returns whether it is known what was done all the same: it was the model that could not be had or asked, or nothing more
+    /// is begun.
+    pub(crate) fn leaves_no_doubt(&self) -> bool {
+        matches!(
+            self,
+            Self::Model(_)
+                | Self::ModelGone { .. }
+                | Self::Summary(_)
+                | Self::EmptySummary
+                | Self::Closed
+        )
+    }
+
+    /// Returns whether somebody else has a chat, here or in another process.
+    pub(crate) fn is_of_another_holder(&self) -> bool {
+        matches!(
+            self,
+            Self::AlreadyOpen(_) | Self::Run(RunError::Journal(JournalError::Held { .. }))
+        )
+    }
+
+    /// Returns whether there is no key for the model, which somebody has to bring.
+    pub fn lacks_key(&self) -> bool {
+        let is_no_key = |err: &ModelError| matches!(err, ModelError::NoKey { .. });
+        matches!(self, Self::Model(err) if is_no_key(err))
+            || matches!(self, Self::ModelGone { source, .. } if is_no_key(source))
+    }
 }

@@ -3,7 +3,7 @@
 
 use haft_contract::{Envelope, Kind};
 use haft_journal::{ChatId, MessageFinish, MessageId};
-use haft_model::Usage;
+use haft_model::{Retry, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -40,6 +40,17 @@ pub enum Happened {
         step: u32,
         /// The message that its answer becomes.
         message: MessageId,
+    },
+    /// Nothing came yet: the request failed in a way that may pass, and is made again after a pause.
+    Retry {
+        /// What happened.
+        error: String,
+        /// How long is waited, in milliseconds.
+        wait_ms: u64,
+        /// Which attempt comes then, from 2.
+        attempt: u32,
+        /// How many are made at most.
+        attempts_max: u32,
     },
     /// The model says more.
     Text {
@@ -141,6 +152,18 @@ pub enum Happened {
         /// What its steps took together, summaries too.
         usage: Usage,
     },
+}
+
+impl Happened {
+    /// Returns that a model is asked again.
+    pub(crate) fn retry(retry: &Retry) -> Self {
+        Self::Retry {
+            error: retry.error.cause(),
+            wait_ms: u64::try_from(retry.pause.as_millis()).unwrap_or(u64::MAX),
+            attempt: retry.attempt,
+            attempts_max: retry.attempts_max,
+        }
+    }
 }
 
 /// How a call ended.

@@ -2,19 +2,20 @@
 //! done in a chat is not here.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft::{Asker, Clock, Resume, Runtime, Session};
+use haft_contract::BoxFuture;
 use haft_journal::{
     ChatFirmness, ChatId, ChatMode, ChatRecord, ChatSession, ChatStatus, MessageId, TokenCounts,
 };
-use haft_model::{Model, ModelError};
+use haft_model::{Model, ModelError, Request, Responding};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::chat::{Chat, ChatCore};
+use crate::children::{Children, Tree};
 use crate::definition::{AgentDefinition, FoundAgents};
-use crate::delegate::Children;
 use crate::error::AgentError;
 use crate::event::Watcher;
 use crate::fork;
@@ -92,6 +93,15 @@ pub struct NewChat {
     pub title: Option<String>,
 }
 
+/// What is another one in a chat from when it is opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The agent, which can be talked to. What the chat may is what that one may.
+    pub agent: Option<String>,
+    /// The model. It reads all that was said before.
+    pub model: Option<String>,
+}
+
 /// Begins and opens chats. Dropping it stops what is done in them, as a cancelled turn does; [`close`](Self::close) also waits
 /// until that is recorded.
 pub struct AgentHost {
@@ -153,17 +163,17 @@ impl AgentHost {
     /// says so. What a process that was killed left half done is settled, but for its calls: those are settled by
     /// the next turn.
     pub async fn open(&self, id: &ChatId) -> Result<Chat, AgentError> {
-        open::open(&self.shared, id).await
+        open::open(&self.shared, id, &Changes::default()).await
     }
 
-    /// Opens a chat as [`open`](Self::open) does, and goes on with it as another agent that can be talked to: what it may is what
-    /// that one may. The chat keeps its model, and a subagent's chat stays that subagent's.
-    pub async fn open_as(&self, id: &ChatId, agent: &str) -> Result<Chat, AgentError> {
-        open::open_as(&self.shared, id, agent).await
+    /// Opens a chat as [`open`](Self::open) does, and goes on with it by another agent, another model or both, from then on. A
+    /// subagent's chat stays that subagent's; what its former agent had in the background is stopped.
+    pub async fn open_with(&self, id: &ChatId, changes: &Changes) -> Result<Chat, AgentError> {
+        open::open(&self.shared, id, changes).await
     }
 
     /// Begins a chat that shares the beginning of another, through a message or all of it. Nothing that was done is done
-    /// again, and the other chat stays as it is.
+    /// again, and the other chat stays as it is. A model that is gone is not missed until somebody says something.
     pub async fn fork(&self, id: &ChatId, through: Option<&MessageId>) -> Result<Chat, AgentError> {
         fork::fork(&self.shared, id, through).await
     }
@@ -213,8 +223,18 @@ impl HostShared {
         layers: &[Layer],
     ) -> Result<ChatSession, AgentError> {
         let (model, _) = self.parts.models.model(model.or(agent.model.as_deref()))?;
+        Ok(self.row_of_model(agent, model, layers))
+    }
+
+    /// Returns the row of a new chat in which the model of that name answers.
+    pub(crate) fn row_of_model(
+        &self,
+        agent: &AgentDefinition,
+        model: String,
+        layers: &[Layer],
+    ) -> ChatSession {
         let now_ms = self.now_ms();
-        Ok(ChatSession {
+        ChatSession {
             id: self.ids.chat(),
             parent_id: None,
             parent_tool_call_id: None,
@@ -235,7 +255,7 @@ impl HostShared {
             steps: 0,
             created_at_ms: now_ms,
             updated_at_ms: now_ms,
-        })
+        }
     }
 
     /// Takes the run of a new chat and records the chat.
@@ -260,11 +280,40 @@ impl HostShared {
         agent: Arc<AgentDefinition>,
         layers: &[Layer],
     ) -> Result<Arc<ChatCore>, AgentError> {
+        let gone = |source| AgentError::ModelGone {
+            chat: row.id.clone(),
+            model: row.model.clone(),
+            source: Box::new(source),
+        };
+        let (_, model) = self.parts.models.model(Some(&row.model)).map_err(gone)?;
+        self.core_of_model(row, agent, layers, model)
+    }
+
+    /// Returns what a chat works with in which nothing is said for now: a model that is gone is not missed before.
+    pub(crate) fn core_of_silent(
+        self: &Arc<Self>,
+        row: &ChatSession,
+        agent: Arc<AgentDefinition>,
+        layers: &[Layer],
+    ) -> Result<Arc<ChatCore>, AgentError> {
+        let model: Arc<dyn Model> = match self.parts.models.model(Some(&row.model)) {
+            Ok((_, model)) => model,
+            Err(err) => Arc::new(Gone { why: err.to_string() }),
+        };
+        self.core_of_model(row, agent, layers, model)
+    }
+
+    fn core_of_model(
+        self: &Arc<Self>,
+        row: &ChatSession,
+        agent: Arc<AgentDefinition>,
+        layers: &[Layer],
+        model: Arc<dyn Model>,
+    ) -> Result<Arc<ChatCore>, AgentError> {
         if self.closing.is_cancelled() {
             return Err(AgentError::Closed);
         }
         let taken = self.take(&row.id)?;
-        let (_, model) = self.parts.models.model(Some(&row.model))?;
         let subagents = self.parts.agents.subagents();
         let session = narrowed(&self.parts.session, layers, &subagents).map_err(|source| {
             AgentError::Narrowing { agent: agent.name.clone(), source: Box::new(source) }
@@ -280,7 +329,8 @@ impl HostShared {
             session,
             run,
             depth: row.depth,
-            children: self.children_of(&row.id),
+            children: self.children_of(row),
+            above: OnceLock::new(),
             _taken: taken,
         }))
     }
@@ -294,15 +344,29 @@ impl HostShared {
         }
     }
 
-    /// Returns the subagents of a chat, the same to everybody.
-    fn children_of(&self, chat: &ChatId) -> Arc<Children> {
-        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shared) = children.get(chat).and_then(Weak::upgrade) {
+    /// Returns the subagents of a chat, the same to everybody. They are counted with those of the chat above, as long as that
+    /// is there.
+    fn children_of(&self, chat: &ChatSession) -> Arc<Children> {
+        let mut all = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = all.get(&chat.id).and_then(Weak::upgrade) {
             return shared;
         }
-        children.retain(|_, shared| shared.strong_count() > 0);
-        let shared = Arc::default();
-        children.insert(chat.clone(), Arc::downgrade(&shared));
+        let above = chat.parent_id.as_ref().and_then(|parent| all.get(parent)?.upgrade());
+        let tree = above.map_or_else(Arc::<Tree>::default, |above| Arc::clone(&above.tree));
+        all.retain(|_, shared| shared.strong_count() > 0);
+        let shared = Arc::new(Children::within(tree));
+        all.insert(chat.id.clone(), Arc::downgrade(&shared));
         shared
+    }
+}
+
+/// Stands for a model that is gone.
+struct Gone {
+    why: String,
+}
+
+impl Model for Gone {
+    fn respond(&self, _: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+        Box::pin(async { Err(ModelError::Settings(self.why.clone())) })
     }
 }

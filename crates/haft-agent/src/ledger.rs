@@ -91,15 +91,10 @@ impl Ledger {
     /// Records rows, of which the caller has changed those in memory.
     pub(crate) async fn record(
         &self,
-        mut records: Vec<ChatRecord>,
+        records: Vec<ChatRecord>,
         firmness: ChatFirmness,
     ) -> Result<(), AgentError> {
-        while records.len() > RECORDS_AT_ONCE {
-            let rest = records.split_off(RECORDS_AT_ONCE);
-            self.core.run.record_chat(records, firmness).await?;
-            records = rest;
-        }
-        Ok(self.core.run.record_chat(records, firmness).await?)
+        record_all(&self.core, records, firmness).await
     }
 
     /// Returns the record of the chat's row as it is now.
@@ -117,6 +112,18 @@ impl Ledger {
         self.row.status = status;
         let record = self.session_record();
         self.record(vec![record], firmness).await
+    }
+
+    /// Says how the chat stands, and that an answer of nothing was the last one.
+    pub(crate) async fn stand_with(
+        &mut self,
+        status: ChatStatus,
+        unsaid: ChatMessage,
+    ) -> Result<(), AgentError> {
+        self.row.status = status;
+        let record = self.session_record();
+        let entry = Entry { message: unsaid, parts: Vec::new() };
+        self.push(entry, vec![record], ChatFirmness::Durable).await
     }
 
     /// Returns a message without parts.
@@ -137,6 +144,16 @@ impl Ledger {
             created_at_ms: now_ms,
             completed_at_ms: (!is_answer).then_some(now_ms),
             rewound_at_ms: None,
+        }
+    }
+
+    /// Returns an answer of nothing, because it failed before anything of it came.
+    pub(crate) fn unsaid(&self, why: String) -> ChatMessage {
+        ChatMessage {
+            finish: Some(MessageFinish::Error),
+            error: Some(why),
+            completed_at_ms: Some(self.core.now_ms()),
+            ..self.new_message(ChatRole::Assistant, MessageKind::Said)
         }
     }
 
@@ -231,6 +248,20 @@ impl Ledger {
         }
         if records.is_empty() { Ok(()) } else { self.record(records, ChatFirmness::Ordered).await }
     }
+}
+
+/// Records rows of a chat in their order: as many as the journal takes at once, and then the next ones.
+pub(crate) async fn record_all(
+    core: &ChatCore,
+    mut records: Vec<ChatRecord>,
+    firmness: ChatFirmness,
+) -> Result<(), AgentError> {
+    while records.len() > RECORDS_AT_ONCE {
+        let rest = records.split_off(RECORDS_AT_ONCE);
+        core.run.record_chat(records, firmness).await?;
+        records = rest;
+    }
+    Ok(core.run.record_chat(records, firmness).await?)
 }
 
 /// Returns what a row counts as a model does.

@@ -6,12 +6,15 @@
 //! recorded and recalled like any other. What is said is kept in the journal's database while it is said, and a chat whose
 //! process was killed is gone on with from there. Reads no environment and no configuration, prints nothing, and asks
 //! nobody but through the [`haft::Asker`] that it was given.
+//!
+#![doc = include_str!("../docs/example.md")]
 #![deny(missing_docs)]
 
 mod abandon;
 mod answer;
 mod calls;
 mod chat;
+mod children;
 mod compaction;
 mod definition;
 mod delegate;
@@ -29,8 +32,8 @@ mod transcript;
 mod turn;
 
 pub use definition::{
-    AgentDefinition, AgentMode, AgentPlaces, AgentProblem, AgentSeverity, AgentSource, FoundAgents,
-    HiddenAgent, WorkspaceTrust, check_agents, find_agents,
+    AgentDefinition, AgentMode, AgentNaming, AgentPlaces, AgentSource, FoundAgents, HiddenAgent,
+    NamingField, WorkspaceTrust, check_agents, find_agents,
 };
 pub use prompt::{GitSurroundings, Surroundings, system_prompt};
 
@@ -38,5 +41,5 @@ pub use calls::call_title;
 pub use chat::{Chat, Prompt, TurnEnd};
 pub use error::AgentError;
 pub use event::{AgentEvent, Happened, ToolResultStatus, Watcher};
-pub use host::{AgentBounds, AgentHost, HostParts, Models, NewChat, Random};
+pub use host::{AgentBounds, AgentHost, Changes, HostParts, Models, NewChat, Random};
 pub use id::ChatIds;

@@ -2,7 +2,8 @@
 
 use haft_contract::limits::Limit;
 
-/// Calls of one answer that are made at the same time; those whose effect is not safe to repeat are made alone.
+/// Calls of one answer that are made at the same time; those whose effect is not safe to repeat are made alone, unless they
+/// are done by subagents.
 pub const CALLS_AT_ONCE_MAX: usize = 8;
 /// The longest answer of a call that a chat keeps, in bytes of JSON.
 pub const KEPT_RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -10,8 +11,10 @@ pub const KEPT_RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const PROMPT_BYTES_MAX: usize = 1024 * 1024;
 /// How much of an answer may be on its way to the journal, in bytes.
 pub const UNWRITTEN_BYTES_MAX: usize = 4 * 1024;
-/// How long a part of an answer may be on its way to the journal, in milliseconds.
+/// How long a part of an answer may be on its way to the journal, in milliseconds, unless that part is long.
 pub const UNWRITTEN_MS_MAX: u64 = 250;
+/// How many times as much as has come of an answer may be written to record it, because its parts are written whole.
+pub const WRITTEN_TIMES_MAX: usize = 64;
 /// Texts and thoughts that an answer is divided into; what follows is added to the last of its kind.
 pub const ANSWER_PARTS_MAX: usize = 512;
 /// Answers in a row that broke off and are asked for again.
@@ -40,6 +43,10 @@ pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
 pub const SUBAGENT_DEPTH_MAX: u32 = 5;
 /// Subagents of one chat in the background.
 pub const BACKGROUND_MAX: usize = 16;
+/// Subagents at work beneath one session that a person talks to, on all levels.
+pub const SUBAGENTS_AT_ONCE_MAX: usize = 64;
+/// Subagents that are begun beneath one session, on all levels, until a person says something.
+pub const SUBAGENTS_BEGUN_MAX: usize = 1_000;
 /// Ends of subagents and the like that an agent is told of, and goes on for, after one prompt.
 pub const TOLD_MAX: usize = 128;
 /// What a model is told of what a subagent in the background said, in characters.
@@ -95,8 +102,15 @@ pub const TABLE: &[Limit] = &[
         "UNWRITTEN_MS_MAX",
         UNWRITTEN_MS_MAX,
         "milliseconds",
-        "the time that a part of an answer is not recorded",
+        "the time that a part of an answer is not recorded, unless it is long",
         "it is recorded",
+    ),
+    Limit::new(
+        "WRITTEN_TIMES_MAX",
+        WRITTEN_TIMES_MAX as u64,
+        "times",
+        "what is written of an answer while it comes, measured by its length",
+        "it is recorded less often",
     ),
     Limit::new(
         "ANSWER_PARTS_MAX",
@@ -194,6 +208,20 @@ pub const TABLE: &[Limit] = &[
         BACKGROUND_MAX as u64,
         "subagents",
         "subagents of one session in the background",
+        "the task is refused",
+    ),
+    Limit::new(
+        "SUBAGENTS_AT_ONCE_MAX",
+        SUBAGENTS_AT_ONCE_MAX as u64,
+        "subagents",
+        "subagents at work beneath one session, on all levels",
+        "the task is refused",
+    ),
+    Limit::new(
+        "SUBAGENTS_BEGUN_MAX",
+        SUBAGENTS_BEGUN_MAX as u64,
+        "subagents",
+        "subagents that are begun beneath one session until a person says something",
         "the task is refused",
     ),
     Limit::new(

@@ -1,5 +1,6 @@
 //! Opens a chat that was had before, by this process or by one that was killed, and puts right what that left: an answer that
-//! is not whole, and subagents in the background that nobody runs any more.
+//! is not whole, and subagents in the background that nobody runs any more. Whoever opens it may go on by another agent or
+//! another model.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,14 +11,17 @@ use haft_journal::{
     ChatFirmness, ChatId, ChatMode, ChatPart, ChatRecord, ChatSession, ChatStatus, MessageId,
     MessageQuery,
 };
+use serde_json::Value;
 
 use crate::abandon::abandon;
 use crate::calls::kept;
 use crate::chat::{Chat, ChatCore};
+use crate::children::BackgroundEnd;
 use crate::definition::AgentDefinition;
-use crate::delegate::{BackgroundEnd, children_of};
+use crate::delegate::children_of;
 use crate::error::AgentError;
-use crate::host::HostShared;
+use crate::fork;
+use crate::host::{Changes, HostShared};
 use crate::ledger::Ledger;
 use crate::narrow::{self, Layer};
 use crate::transcript::Entry;
@@ -25,64 +29,81 @@ use crate::transcript::Entry;
 /// Why a subagent in the background is not done whose process has ended.
 const ENDED: &str = "haft ended before it was done";
 
-pub(crate) async fn open(host: &Arc<HostShared>, id: &ChatId) -> Result<Chat, AgentError> {
-    open_beneath(host, id, &[]).await
+/// What a chat is opened as.
+struct Opening {
+    /// The row, as it is to be.
+    row: ChatSession,
+    agent: Arc<AgentDefinition>,
+    layers: Vec<Layer>,
+    /// Whether another agent goes on with it, which may not do what the former one began.
+    is_handed_over: bool,
 }
 
-/// Opens a chat beneath layers that its own are added to: those of the chat above, which may be held to less by now than when
-/// it had this one begun.
-pub(crate) async fn open_beneath(
+/// Opens a chat, by another agent or model from then on where the changes say so.
+pub(crate) async fn open(
     host: &Arc<HostShared>,
     id: &ChatId,
-    above: &[Layer],
+    changes: &Changes,
 ) -> Result<Chat, AgentError> {
-    let row = row(host, id).await?;
-    let agent = host.agent(&row.agent)?;
-    let layers = layers_now(host, &row, above)?;
-    open_with(host, row, agent, layers).await
-}
-
-/// Opens a chat that another agent goes on with.
-pub(crate) async fn open_as(
-    host: &Arc<HostShared>,
-    id: &ChatId,
-    agent: &str,
-) -> Result<Chat, AgentError> {
-    let row = row(host, id).await?;
-    if row.agent == agent {
-        return open(host, id).await;
+    let mut row = row(host, id).await?;
+    if let Some(model) = &changes.model {
+        (row.model, _) = host.parts.models.model(Some(model))?;
     }
+    let Some(name) = changes.agent.as_ref().filter(|name| **name != row.agent) else {
+        let agent = host.agent(&row.agent)?;
+        let layers = layers_now(host, &row, &[])?;
+        return open_as(host, Opening { row, agent, layers, is_handed_over: false }).await;
+    };
     // What a subagent's ancestors may not must hold for whoever goes on with its chat, or with a fork of it.
     if row.parent_id.is_some() || layers(&row)?.len() > 1 {
         return Err(AgentError::OfSubagent(row.id));
     }
-    let agent = host.primary(agent)?;
+    let agent = host.primary(name)?;
     let layers = vec![Layer::of(&agent)];
-    let permissions_json = narrow::kept(&layers);
-    let mut chat = open_with(host, row, agent, layers).await?;
-    chat.settled().await?.permissions_json = permissions_json;
-    chat.record().await?;
-    Ok(chat)
+    row.agent.clone_from(&agent.name);
+    row.permissions_json = narrow::kept(&layers);
+    open_as(host, Opening { row, agent, layers, is_handed_over: true }).await
 }
 
-async fn open_with(
-    host: &Arc<HostShared>,
-    row: ChatSession,
-    agent: Arc<AgentDefinition>,
-    layers: Vec<Layer>,
-) -> Result<Chat, AgentError> {
-    let core = host.core(&row, agent, &layers)?;
-    core.run.open().await?;
-    // As it is now that nobody else can change it.
+/// Opens a chat beneath the one that had it begun, which may be held to less by now than then. It goes on by the model that it
+/// would have if it were begun now.
+pub(crate) async fn open_beneath(above: &ChatCore, row: &ChatSession) -> Result<Chat, AgentError> {
+    let host = &above.host;
     let mut row = self::row(host, &row.id).await?;
-    row.agent.clone_from(&core.agent.name);
+    let agent = host.agent(&row.agent)?;
+    let model = agent.model.as_deref().unwrap_or(&above.model_name);
+    (row.model, _) = host.parts.models.model(Some(model))?;
+    let layers = layers_now(host, &row, &above.layers)?;
+    open_as(host, Opening { row, agent, layers, is_handed_over: false }).await
+}
+
+async fn open_as(host: &Arc<HostShared>, opening: Opening) -> Result<Chat, AgentError> {
+    let Opening { row: wanted, agent, layers, is_handed_over } = opening;
+    let core = host.core(&wanted, agent, &layers)?;
+    core.run.open().await?;
+    if is_handed_over {
+        core.children.end_all().await;
+    }
+    // As it is now that nobody else can change it.
+    let mut row = self::row(host, &wanted.id).await?;
+    let mut is_changed = is_handed_over || row.model != wanted.model;
+    row.model = wanted.model;
+    row.agent = wanted.agent;
+    if is_handed_over {
+        row.permissions_json = wanted.permissions_json;
+    }
     let mut ledger = Ledger::load(&core, row).await?;
     ledger.settle_interrupted().await?;
     adopt_outputs(&mut ledger).await?;
+    adopt_calls(&core.session, ledger.entries.iter().flat_map(|entry| &entry.parts)).await;
     settle_children(&ledger).await?;
-    if ledger.row.status == ChatStatus::Running {
+    let mut status = ledger.row.status;
+    if status == ChatStatus::Running {
         let is_task = ledger.row.parent_id.is_some();
-        let status = if is_task { ChatStatus::Failed } else { ChatStatus::Idle };
+        status = if is_task { ChatStatus::Failed } else { ChatStatus::Idle };
+        is_changed = true;
+    }
+    if is_changed {
         ledger.stand(status, ChatFirmness::Durable).await?;
     }
     Ok(Chat::of(core, ledger.row))
@@ -92,10 +113,12 @@ async fn open_with(
 pub(crate) async fn row(host: &HostShared, id: &ChatId) -> Result<ChatSession, AgentError> {
     let row = host.parts.runtime.journal().chat(id).await?;
     let row = row.ok_or_else(|| AgentError::UnknownChat(id.clone()))?;
-    if row.root == host.root() {
-        Ok(row)
-    } else {
+    if row.root != host.root() {
         Err(AgentError::OtherRoot { chat: row.id, root: row.root })
+    } else if fork::is_unfinished(&row) {
+        Err(AgentError::UnfinishedFork(row.id))
+    } else {
+        Ok(row)
     }
 }
 
@@ -179,6 +202,27 @@ pub(crate) async fn adopt_output(session: &Session, part: &mut ChatPart) -> bool
     true
 }
 
+/// Takes over what calls gave the agent, into the session that goes on with it: tools that were found, skills that were loaded,
+/// the list of what is to be done.
+pub(crate) async fn adopt_calls(session: &Session, parts: impl Iterator<Item = &ChatPart>) {
+    let call = |part: &ChatPart| {
+        let tool = part.tool.clone().filter(|tool| haft::is_adopted(tool))?;
+        let input: Value = serde_json::from_str(part.input_json.as_deref()?).ok()?;
+        let answer: Envelope = serde_json::from_str(part.output_json.as_deref()?).ok()?;
+        Some((tool, input, answer))
+    };
+    let calls: Vec<_> = parts.filter_map(call).collect();
+    if calls.is_empty() {
+        return;
+    }
+    let session = session.clone();
+    let adopting = move || {
+        calls.iter().for_each(|(tool, input, answer)| session.adopt_call(tool, input, answer));
+    };
+    // What is not had after all is had by calling it once more, and the session says so then.
+    let _ = tokio::task::spawn_blocking(adopting).await;
+}
+
 /// Has the ends of subagents in the background told that were not. Those that nobody runs have failed.
 async fn settle_children(ledger: &Ledger) -> Result<(), AgentError> {
     let core: &ChatCore = &ledger.core;
@@ -194,11 +238,17 @@ async fn settle_children(ledger: &Ledger) -> Result<(), AgentError> {
             ChatStatus::Idle | ChatStatus::Running => false,
         };
         let child = row.id.clone();
-        // One that cannot be put right, because somebody has opened it or its agent is gone, has failed for this chat.
-        if !is_over && abandon(&core.host, row.clone()).await.is_err() {
-            let failed =
-                ChatSession { status: ChatStatus::Failed, updated_at_ms: core.now_ms(), ..row };
-            ledger.record(vec![ChatRecord::Session(failed)], ChatFirmness::Ordered).await?;
+        let abandoned = if is_over { Ok(()) } else { abandon(&core.host, row.clone()).await };
+        match abandoned {
+            Ok(()) => {}
+            // It goes on elsewhere, and what comes of it is told to whoever opens this chat then.
+            Err(err) if err.is_of_another_holder() => continue,
+            // One that cannot be put right, because its agent is gone, has failed for this chat.
+            Err(_) => {
+                let updated_at_ms = core.now_ms();
+                let failed = ChatSession { status: ChatStatus::Failed, updated_at_ms, ..row };
+                ledger.record(vec![ChatRecord::Session(failed)], ChatFirmness::Ordered).await?;
+            }
         }
         core.children.end(BackgroundEnd { child, why: (!is_over).then(|| ENDED.to_owned()) });
     }

@@ -2,7 +2,9 @@
 //! summary stands for it, is seen from the rows themselves.
 
 use haft_contract::Envelope;
-use haft_journal::{ChatMessage, ChatPart, ChatRole, MessageKind, PartKind, PartState};
+use haft_journal::{
+    ChatMessage, ChatPart, ChatRole, MessageFinish, MessageKind, PartKind, PartState,
+};
 use haft_model::{Arguments, Message, ToolCall};
 use serde_json::Value;
 
@@ -25,6 +27,13 @@ impl Entry {
     /// Returns whether a call of it has no answer yet.
     pub(crate) fn has_open_calls(&self) -> bool {
         self.parts.iter().any(is_open)
+    }
+
+    /// Returns whether it is an answer of which nothing came: it only says why.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        self.message.role == ChatRole::Assistant
+            && self.message.finish == Some(MessageFinish::Error)
+            && self.parts.is_empty()
     }
 
     /// Returns whether a person said it.
@@ -51,13 +60,17 @@ pub(crate) fn in_force(entries: &[Entry]) -> Vec<&Entry> {
     std::iter::once(summary).chain(entries.iter().filter(is_left)).collect()
 }
 
-/// Returns the conversation as the model reads it.
-pub(crate) fn messages(entries: &[&Entry]) -> Vec<Message> {
+/// Returns the conversation as the model of that name reads it. What a provider wants to have back with a call is for the model
+/// that made it, and for no other one.
+pub(crate) fn messages(entries: &[&Entry], model: &str) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for entry in entries {
         match entry.message.role {
             ChatRole::User => say(&mut messages, entry),
-            ChatRole::Assistant => answer(&mut messages, entry),
+            ChatRole::Assistant => {
+                let is_own = entry.message.model.as_deref() == Some(model);
+                answer(&mut messages, entry, is_own);
+            }
         }
     }
     messages
@@ -81,9 +94,13 @@ fn say(messages: &mut Vec<Message>, entry: &Entry) {
 
 /// Adds an answer with its calls, each of which has a result behind it. An answer of nothing is left out, because no
 /// provider takes it back.
-fn answer(messages: &mut Vec<Message>, entry: &Entry) {
+fn answer(messages: &mut Vec<Message>, entry: &Entry, is_own: bool) {
+    let call = |part: &ChatPart| {
+        let call = tool_call(part)?;
+        Some(if is_own { call } else { ToolCall { signatures: Vec::new(), ..call } })
+    };
     let made: Vec<(ToolCall, &ChatPart)> =
-        entry.parts.iter().filter_map(|part| Some((tool_call(part)?, part))).collect();
+        entry.parts.iter().filter_map(|part| Some((call(part)?, part))).collect();
     let text = entry.text();
     if text.is_empty() && made.is_empty() {
         return;

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use haft_journal::{ChatFirmness, ChatRole, ChatSession, ChatStatus, MessageFinish, MessageKind};
+use haft_journal::{
+    ChatFirmness, ChatMessage, ChatRole, ChatSession, ChatStatus, MessageFinish, MessageKind,
+};
 use haft_model::{ModelError, Request, ToolOffer, Usage};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +34,7 @@ pub(crate) async fn turn(
     let end = match Ledger::load(core, row.clone()).await {
         Err(err) => Err(err),
         Ok(ledger) => {
-            let mut turn = Turn { ledger, stop, usage: Usage::default(), broken: 0 };
+            let mut turn = Turn { ledger, stop, usage: Usage::default(), broken: 0, unsaid: None };
             let end = turn.have(prompt).await;
             let end = turn.close(end).await;
             usage = turn.usage;
@@ -62,6 +64,8 @@ struct Turn {
     usage: Usage,
     /// Answers in a row that broke off.
     broken: u32,
+    /// The answer of nothing that the turn fails with.
+    unsaid: Option<ChatMessage>,
 }
 
 /// What follows a step.
@@ -80,7 +84,12 @@ impl Turn {
         }
         self.tell_ends().await?;
         match prompt {
-            Prompt::Say(text) => self.ledger.say(text).await?,
+            Prompt::Say(text) => {
+                if self.ledger.row.parent_id.is_none() {
+                    self.ledger.core.children.tree.count_anew();
+                }
+                self.ledger.say(text).await?;
+            }
             Prompt::GoOn => {
                 // Subagents that are begun whenever one ends would keep an agent at work for ever.
                 if self.told_since_prompt() > TOLD_MAX {
@@ -110,7 +119,8 @@ impl Turn {
 
     /// Tells the model what there is to go on with, or returns how the last turn ended.
     async fn go_on(&mut self) -> Result<Option<TurnEnd>, AgentError> {
-        let is_spoken = |entry: &&Entry| entry.message.kind != MessageKind::Summary;
+        let is_spoken =
+            |entry: &&Entry| entry.message.kind != MessageKind::Summary && !entry.is_unsaid();
         let Some(last) = self.ledger.entries.iter().rev().find(is_spoken) else {
             return Ok(Some(TurnEnd::Done { text: String::new() }));
         };
@@ -206,15 +216,20 @@ impl Turn {
     }
 
     async fn shorten(&mut self) -> Result<(), AgentError> {
-        let usage = compaction::shorten(&mut self.ledger, &self.stop).await?;
-        self.usage = self.usage.plus(usage);
+        match compaction::shorten(&mut self.ledger, &self.stop).await {
+            Ok(usage) => self.usage = self.usage.plus(usage),
+            Err(err) => {
+                self.unsaid = Some(self.ledger.unsaid(err.to_string()));
+                return Err(err);
+            }
+        }
         Ok(())
     }
 
     fn request(&self, system: &str, tools: Vec<ToolOffer>) -> Request {
         Request {
             system: Some(system.to_owned()),
-            messages: messages(&self.ledger.in_force()),
+            messages: messages(&self.ledger.in_force(), &self.ledger.core.model_name),
             tools,
             max_output_tokens: self.ledger.core.host.parts.bounds.output_tokens,
             cancellation: self.stop.child_token(),
@@ -225,13 +240,16 @@ impl Turn {
     async fn follow(&mut self, received: Received) -> Result<After, AgentError> {
         match received {
             Received::Stopped => Ok(After::End(TurnEnd::Aborted)),
-            Received::Failed { error: ModelError::Refused { detail }, .. } => {
+            Received::Failed { error: ModelError::Refused { detail }, unsaid } => {
+                self.unsaid = unsaid.map(|message| *message);
                 Ok(After::End(TurnEnd::Refused { reason: detail }))
             }
-            // What failed before anything came was tried again where that helps.
-            Received::Failed { error, said_something } => {
+            Received::Failed { error, unsaid } => {
                 self.broken += 1;
-                if !said_something || !error.is_passing() || self.broken > BROKEN_ANSWERS_MAX {
+                // What failed before anything came was tried again where that helps.
+                let is_final = unsaid.is_some() || !error.is_passing();
+                if is_final || self.broken > BROKEN_ANSWERS_MAX {
+                    self.unsaid = unsaid.map(|message| *message);
                     return Err(error.into());
                 }
                 self.ledger.notice(BROKE_OFF.to_owned(), Vec::new()).await?;
@@ -283,7 +301,10 @@ impl Turn {
                 ChatStatus::Failed
             }
         };
-        let recorded = self.ledger.stand(status, ChatFirmness::Durable).await;
+        let recorded = match self.unsaid.take() {
+            Some(message) => self.ledger.stand_with(status, message).await,
+            None => self.ledger.stand(status, ChatFirmness::Durable).await,
+        };
         end.and_then(|end| recorded.map(|()| end))
     }
 }

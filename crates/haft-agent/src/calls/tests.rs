@@ -10,6 +10,7 @@ fn asked(tool: &str, effect: Effect) -> Asked {
         tool: tool.to_owned(),
         arguments: Arguments::Object(json!({})),
         effect,
+        delegates: tool == "task",
         kind: Kind::Other,
     }
 }
@@ -35,6 +36,15 @@ fn effects_decide_what_is_made_at_the_same_time() {
     check(
         &[("todo", Idempotent), ("read", Read), ("todo", Idempotent), ("put", Idempotent)],
         &[&["todo", "read"], &["todo", "put"]],
+    );
+    // What subagents do is made beside each other, and beside nothing else that changes something.
+    check(
+        &[("read", Read), ("task", Once), ("task", Once), ("grep", Read), ("task", Once)],
+        &[&["read", "task", "task", "grep", "task"]],
+    );
+    check(
+        &[("task", Once), ("edit", Once), ("task", Once), ("todo", Idempotent), ("task", Once)],
+        &[&["task"], &["edit"], &["task"], &["todo"], &["task"]],
     );
 }
 

@@ -95,3 +95,24 @@ fn results_are_told_as_far_as_they_matter() {
     assert!(whole.contains(&format!("\n{kept}\n")), "{whole}");
     assert!(cut.contains(&format!("\n{kept}…\n")), "{cut}");
 }
+
+#[test]
+fn no_line_of_a_text_passes_for_a_heading() {
+    let check = |text: &str, expect: &str| assert_eq!(without_headings(text), expect);
+    check("one\n## user\ntwo", "one\n\\## user\ntwo");
+    check("  # a\n\t## b", "  \\# a\n\t\\## b");
+    check("a # b\n\n", "a # b\n\n");
+}
+
+#[test]
+fn an_answer_of_nothing_is_no_part_of_what_is_summarised() {
+    let mut failed = answered(2, Vec::new());
+    failed.message.finish = Some(haft_journal::MessageFinish::Error);
+    failed.message.error = Some("the key is used up".to_owned());
+    let entries = [said(1, "look"), failed, said(3, "again")];
+    let entries: Vec<&Entry> = entries.iter().collect();
+    assert_eq!(
+        told(&entries, 1_000),
+        "Summarise this conversation.\n\n## user\nlook\n\n## user\nagain\n"
+    );
+}

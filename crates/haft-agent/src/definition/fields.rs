@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use haft::{FrontField, FrontKind, FrontMatterFault, FrontValue, near_matches};
+use haft::{
+    FileProblem, FrontField, FrontKind, FrontMatterFault, FrontValue, ProblemSeverity, near_matches,
+};
 use haft_contract::cut;
-
-use super::{AgentProblem, AgentSeverity};
 
 /// What is repeated of a text that is wrong, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -33,9 +33,9 @@ impl Fault {
         Self { line, message: message.into() }
     }
 
-    pub(super) fn in_file(self, file: &Path) -> AgentProblem {
+    pub(super) fn in_file(self, file: &Path) -> FileProblem {
         let Self { line, message } = self;
-        AgentProblem { severity: AgentSeverity::Error, file: file.to_path_buf(), line, message }
+        FileProblem { severity: ProblemSeverity::Error, file: file.to_path_buf(), line, message }
     }
 }
 

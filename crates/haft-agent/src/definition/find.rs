@@ -3,13 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use haft::{FileProblem, ProblemSeverity};
+
 use super::directory::{self, AgentFile};
 use super::fields::Fault;
-use super::read;
-use super::{
-    AgentDefinition, AgentPlaces, AgentProblem, AgentSeverity, AgentSource, FoundAgents,
-    WorkspaceTrust,
-};
+use super::read::{self, Named, Read};
+use super::{AgentDefinition, AgentNaming, AgentPlaces, AgentSource, FoundAgents, WorkspaceTrust};
 use crate::limits::{AGENT_ENTRIES_MAX, AGENTS_MAX};
 
 /// Where the agents of a workspace lie in it.
@@ -38,6 +37,7 @@ pub fn find_agents(places: &AgentPlaces) -> FoundAgents {
         user.look(directory, AgentSource::User, None);
     }
     let bundled = bundled();
+    let named = workspace.named.into_iter().chain(user.named);
     let mut problems = workspace.problems;
     let files: Vec<AgentDefinition> = match places.trust {
         WorkspaceTrust::Trusted => workspace.agents.into_iter().chain(user.agents).collect(),
@@ -58,10 +58,13 @@ pub fn find_agents(places: &AgentPlaces) -> FoundAgents {
             continue;
         }
         let message = format!("more than {AGENTS_MAX} agents: this one is left out");
-        problems.push(problem(AgentSeverity::Warning, &agent, message));
+        problems.push(problem(ProblemSeverity::Warning, &agent, message));
     }
     bundled.agents.into_iter().for_each(|agent| found.add(agent));
     found.problems = problems;
+    // What is left out, or hidden, names nothing that counts.
+    let files = |file: &Path| found.agents.iter().any(|agent| agent.file.as_deref() == Some(file));
+    found.named = named.filter(|named| files(&named.file)).collect();
     found
 }
 
@@ -71,22 +74,30 @@ pub fn check_agents(place: &Path) -> FoundAgents {
     if place.is_dir() {
         layer.look(place, AgentSource::User, None);
     } else {
+        let expected = "expected a file NAME.md or a directory of such files";
         match directory::agent_file(place.to_path_buf()) {
-            Some(file) if place.exists() => layer.take(file, AgentSource::User, None),
-            Some(_) | None => layer.error(
+            _ if !place.exists() => {
+                layer.error(place, Fault::new(None, format!("{expected}, found nothing")));
+            }
+            Some(file) => layer.take(file, AgentSource::User, None),
+            None => layer.error(
                 place,
-                Fault::new(None, "expected a file NAME.md or a directory of such files"),
+                Fault::new(None, format!("{expected}, found a file of another name")),
             ),
         }
     }
-    FoundAgents { problems: layer.problems, ..FoundAgents::of(layer.agents) }
+    let Layer { agents, problems, named } = layer;
+    let mut found = FoundAgents { problems, named, ..FoundAgents::default() };
+    agents.into_iter().for_each(|agent| found.add(agent));
+    found
 }
 
 /// The agents of one place.
 #[derive(Default)]
 struct Layer {
     agents: Vec<AgentDefinition>,
-    problems: Vec<AgentProblem>,
+    problems: Vec<FileProblem>,
+    named: Vec<AgentNaming>,
 }
 
 impl Layer {
@@ -96,8 +107,8 @@ impl Layer {
             Err(message) => return self.error(directory, Fault::new(None, message)),
         };
         if found.has_more {
-            self.problems.push(AgentProblem {
-                severity: AgentSeverity::Warning,
+            self.problems.push(FileProblem {
+                severity: ProblemSeverity::Warning,
                 file: directory.to_path_buf(),
                 line: None,
                 message: format!(
@@ -117,7 +128,12 @@ impl Layer {
             Err(message) => return self.error(&path, Fault::new(None, message)),
         };
         match read::definition(&name, &bytes, source) {
-            Ok(agent) => self.agents.push(AgentDefinition { file: Some(path), ..agent }),
+            Ok(Read { agent, named }) => {
+                self.named.extend(named.into_iter().map(|Named { line, field, name }| {
+                    AgentNaming { file: path.clone(), line, field, name }
+                }));
+                self.agents.push(AgentDefinition { file: Some(path), ..agent });
+            }
             Err(faults) => faults.into_iter().for_each(|fault| self.error(&path, fault)),
         }
     }
@@ -127,11 +143,16 @@ impl Layer {
     }
 }
 
+/// Returns the agent of this name that the program brings along.
+pub(super) fn bundled_agent(name: &str) -> Option<AgentDefinition> {
+    bundled().agents.into_iter().find(|agent| agent.name == name)
+}
+
 fn bundled() -> Layer {
     let mut layer = Layer::default();
     for (name, text) in BUNDLED {
         match read::definition(name, text.as_bytes(), AgentSource::Bundled) {
-            Ok(agent) => layer.agents.push(agent),
+            Ok(read) => layer.agents.push(read.agent),
             Err(faults) => {
                 let file = PathBuf::from(format!("(bundled) {name}"));
                 faults.into_iter().for_each(|fault| layer.error(&file, fault));
@@ -145,7 +166,7 @@ fn bundled() -> Layer {
 fn narrowed(
     agent: AgentDefinition,
     own: &[&str],
-    problems: &mut Vec<AgentProblem>,
+    problems: &mut Vec<FileProblem>,
 ) -> Option<AgentDefinition> {
     if own.contains(&agent.name.as_str()) {
         let message = format!(
@@ -153,7 +174,7 @@ fn narrowed(
              workspace: it is left out. Rename it, or trust the workspace's haft.toml with `haft trust`",
             agent.name
         );
-        problems.push(problem(AgentSeverity::Warning, &agent, message));
+        problems.push(problem(ProblemSeverity::Warning, &agent, message));
         return None;
     }
     // Whoever names the model decides who reads what tools answer, and who is paid.
@@ -162,12 +183,12 @@ fn narrowed(
             "nobody trusted this workspace, so its agents do not choose a model: {model} is not used. Trust the \
              workspace's haft.toml with `haft trust`, or keep the agent in your own configuration"
         );
-        problems.push(problem(AgentSeverity::Warning, &agent, message));
+        problems.push(problem(ProblemSeverity::Warning, &agent, message));
     }
     Some(AgentDefinition { model: None, ..agent })
 }
 
-fn problem(severity: AgentSeverity, agent: &AgentDefinition, message: String) -> AgentProblem {
+fn problem(severity: ProblemSeverity, agent: &AgentDefinition, message: String) -> FileProblem {
     let bundled = || PathBuf::from(format!("(bundled) {}", agent.name));
-    AgentProblem { severity, file: agent.file.clone().unwrap_or_else(bundled), line: None, message }
+    FileProblem { severity, file: agent.file.clone().unwrap_or_else(bundled), line: None, message }
 }

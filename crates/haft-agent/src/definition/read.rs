@@ -7,7 +7,7 @@ use haft_policy::{Action, Conditions, Rule, RuleScope, RuleSet, ToolScope};
 
 use super::fields::{Fault, Faults, Text, shown};
 use super::requires::requires;
-use super::{AgentDefinition, AgentMode, AgentSource, SUMMARY};
+use super::{AgentDefinition, AgentMode, AgentSource, NamingField, SUMMARY};
 use crate::limits::{AGENT_DESCRIPTION_CHARS_MAX, AGENT_NAME_CHARS_MAX, AGENT_STEPS_MAX};
 
 /// All that an agent may say of itself.
@@ -35,6 +35,23 @@ struct Declared {
     permissions: Vec<Rule>,
     inspectable: Option<bool>,
     max_steps: Option<u32>,
+    named: Vec<Named>,
+}
+
+/// Something that a file names, and where it stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) line: u64,
+    pub(super) field: NamingField,
+    pub(super) name: String,
+}
+
+/// What a file says.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) agent: AgentDefinition,
+    /// In the order of the lines.
+    pub(super) named: Vec<Named>,
 }
 
 /// Returns the agent that a file of this name says, or all that is wrong with it.
@@ -42,7 +59,7 @@ pub(super) fn definition(
     name: &str,
     bytes: &[u8],
     source: AgentSource,
-) -> Result<AgentDefinition, Vec<Fault>> {
+) -> Result<Read, Vec<Fault>> {
     let one = |fault: haft::FrontMatterFault| vec![Fault::from(fault)];
     let parted = FrontMatter::split(bytes).map_err(one)?;
     let mut faults = Faults::default();
@@ -53,15 +70,16 @@ pub(super) fn definition(
     if prompt.is_empty() {
         faults.note_whole("expected a prompt below the front matter, found none: say what the agent is and how it works");
     }
-    let Declared { description, mode, model, tools, requires, permissions, inspectable, max_steps } =
-        declared;
+    let Declared { description, mode, model, tools, requires, permissions, .. } = declared;
+    let Declared { inspectable, max_steps, mut named, .. } = declared;
+    named.sort_by_key(|named| named.line);
     let faults = faults.finish();
     let Some(description) = description.filter(|_| faults.is_empty()) else {
         return Err(faults);
     };
     // Whatever a file says of the agent that summarises, nobody else has it work.
     let mode = if name == SUMMARY { AgentMode::Internal } else { mode.unwrap_or(AgentMode::All) };
-    Ok(AgentDefinition {
+    let agent = AgentDefinition {
         name: name.to_owned(),
         description,
         mode,
@@ -74,7 +92,8 @@ pub(super) fn definition(
         prompt,
         source,
         file: None,
-    })
+    };
+    Ok(Read { agent, named })
 }
 
 fn check_name(name: &str, faults: &mut Faults) {
@@ -101,9 +120,13 @@ impl Declared {
                 "description" => declared.description = description(&field, faults),
                 "mode" => declared.mode = mode(&field, faults),
                 "model" => declared.model = model(&field, faults),
-                "tools" => declared.tools = Some(tools(&field, faults)),
-                "requires" => declared.requires = Some(requires(&field, faults)),
-                "permissions" => declared.permissions = permissions(&field, faults),
+                "tools" => declared.tools = Some(tools(&field, &mut declared.named, faults)),
+                "requires" => {
+                    declared.requires = Some(requires(&field, &mut declared.named, faults));
+                }
+                "permissions" => {
+                    declared.permissions = permissions(&field, &mut declared.named, faults);
+                }
                 "inspectable" => declared.inspectable = faults.flag(&field, "inspectable"),
                 _ => declared.max_steps = faults.count(&field, "max_steps", AGENT_STEPS_MAX),
             }
@@ -154,7 +177,7 @@ fn model(field: &FrontField, faults: &mut Faults) -> Option<String> {
     }
 }
 
-fn tools(field: &FrontField, faults: &mut Faults) -> Vec<String> {
+fn tools(field: &FrontField, named: &mut Vec<Named>, faults: &mut Faults) -> Vec<String> {
     let mut tools = Vec::new();
     for Text { line, text } in faults.texts(field, "tools") {
         let is_plain =
@@ -164,6 +187,7 @@ fn tools(field: &FrontField, faults: &mut Faults) -> Vec<String> {
             && text.chars().all(is_plain)
             && ToolScope::compile(std::slice::from_ref(&text)).is_ok()
         {
+            named.push(Named { line, field: NamingField::Tools, name: text.clone() });
             tools.push(text);
         } else if !lower.is_empty() && lower != text && lower.chars().all(is_plain) {
             faults.note(
@@ -183,12 +207,12 @@ fn tools(field: &FrontField, faults: &mut Faults) -> Vec<String> {
     tools
 }
 
-fn permissions(field: &FrontField, faults: &mut Faults) -> Vec<Rule> {
+fn permissions(field: &FrontField, named: &mut Vec<Named>, faults: &mut Faults) -> Vec<Rule> {
     let items = faults.list(field, "permissions");
-    items.iter().filter_map(|item| rule(item, faults)).collect()
+    items.iter().filter_map(|item| rule(item, named, faults)).collect()
 }
 
-fn rule(item: &FrontValue, faults: &mut Faults) -> Option<Rule> {
+fn rule(item: &FrontValue, named: &mut Vec<Named>, faults: &mut Faults) -> Option<Rule> {
     let FrontKind::Table(fields) = &item.kind else {
         let found = item.kind.word();
         faults.note(item.line, format!("permissions: expected rules such as {{permission: bash, pattern: \"git push*\", action: deny}}, found {found}"));
@@ -207,10 +231,14 @@ fn rule(item: &FrontValue, faults: &mut Faults) -> Option<Rule> {
     let action = action.flatten().and_then(|action| read_action(&action, faults));
     // What has no pattern matches everything; a pattern that is no text was told of.
     let pattern = pattern.map_or(Some("*".to_owned()), |pattern| Some(pattern?.text));
-    let rule = Rule::new(permission.flatten()?.text, pattern?, action?);
+    let Text { line, text: permission } = permission.flatten()?;
+    let rule = Rule::new(permission.clone(), pattern?, action?);
     let scoped = [(RuleScope::Agent, rule.clone())];
     match RuleSet::compile(scoped, &Variables::default(), Conditions::default()) {
-        Ok(_) => Some(rule),
+        Ok(_) => {
+            named.push(Named { line, field: NamingField::Permissions, name: permission });
+            Some(rule)
+        }
         Err(errors) => {
             for err in errors.errors {
                 faults.note(item.line, format!("permissions: {}", err.fault));

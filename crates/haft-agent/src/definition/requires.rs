@@ -5,9 +5,15 @@ use haft::{FrontField, FrontKind, FrontValue};
 use haft_contract::{ArgPattern, RequirementSet, ShellRequirement, Variables};
 use haft_policy::Capabilities;
 
+use super::NamingField;
 use super::fields::{Faults, Text};
+use super::read::Named;
 
-pub(super) fn requires(field: &FrontField, faults: &mut Faults) -> RequirementSet {
+pub(super) fn requires(
+    field: &FrontField,
+    named: &mut Vec<Named>,
+    faults: &mut Faults,
+) -> RequirementSet {
     let mut requires = RequirementSet::default();
     let keys = ["fs", "net", "shell", "capabilities"];
     for field in faults.table(field, "requires", &keys) {
@@ -38,8 +44,11 @@ pub(super) fn requires(field: &FrontField, faults: &mut Faults) -> RequirementSe
             }
             "shell" => requires.shell = shell(&field, faults),
             _ => {
-                let names = faults.texts(&field, "requires.capabilities");
-                requires.capabilities = names.into_iter().map(|name| name.text).collect();
+                for Text { line, text } in faults.texts(&field, "requires.capabilities") {
+                    let field = NamingField::Capabilities;
+                    named.push(Named { line, field, name: text.clone() });
+                    requires.capabilities.push(text);
+                }
             }
         }
     }

@@ -409,3 +409,44 @@ fn whoever_writes_a_summary_agent_only_changes_how_it_summarises() {
         (AgentMode::Internal, Some("openai/small"))
     );
 }
+
+#[test]
+fn agents_that_are_made_in_code_have_somebody_who_summarises() {
+    let agent = AgentDefinition::parse("mine", &text("Mine", "")).unwrap();
+    let found = FoundAgents::of([agent]);
+    assert_eq!(found.names(), ["mine"]);
+    assert_eq!(found.get(SUMMARY).unwrap().source, AgentSource::Bundled);
+    let own = AgentDefinition::parse(SUMMARY, &text("Short", "")).unwrap();
+    let found = FoundAgents::of([own]);
+    assert_eq!(found.get(SUMMARY).unwrap().description, "Short");
+    assert!(found.hidden.is_empty());
+}
+
+#[test]
+fn what_the_files_of_agents_name_is_told_with_its_lines() {
+    let world = World::new();
+    let front = "tools:\n  - read\n  - \"web_*\"\nrequires: {capabilities: [deploy]}\n\
+                 permissions:\n  - {permission: bash, action: deny}\n";
+    world.file("project/agents/mine.md", text("Theirs", "tools: [grep]\n"));
+    world.file("config/agents/mine.md", text("Mine", front));
+    world.file("config/agents/broken.md", text("Broken", "tools: [read]\nmodes: all\n"));
+    let told = |found: &FoundAgents| -> Vec<String> {
+        let base = format!("{}/", world.path("").display()).replace("//", "/");
+        let one = |named: &AgentNaming| {
+            let file = named.file.display().to_string().replace(&base, "");
+            format!("{file}:{} {:?} {}", named.line, named.field, named.name)
+        };
+        found.named.iter().map(one).collect()
+    };
+    let mine = [
+        "config/agents/mine.md:4 Tools read",
+        "config/agents/mine.md:5 Tools web_*",
+        "config/agents/mine.md:6 Capabilities deploy",
+        "config/agents/mine.md:8 Permissions bash",
+    ];
+    // What takes the place of none names nothing that counts, and neither does what is hidden or left out.
+    assert_eq!(told(&find_agents(&world.places(WorkspaceTrust::Untrusted))), mine);
+    let trusted = find_agents(&world.places(WorkspaceTrust::Trusted));
+    assert_eq!(told(&trusted), ["project/agents/mine.md:3 Tools grep"]);
+    assert_eq!(told(&check_agents(&world.path("config/agents"))), mine);
+}

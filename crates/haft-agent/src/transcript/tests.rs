@@ -76,7 +76,7 @@ pub(crate) fn answered(number: u128, parts: Vec<ChatPart>) -> Entry {
 
 fn check(entries: &[Entry], expect: Expect) {
     let mut shown = String::new();
-    for message in messages(&in_force(entries)) {
+    for message in messages(&in_force(entries), "m") {
         shown.push_str(&match message {
             Message::User(text) => format!("user: {text:?}\n"),
             Message::Assistant { text, tool_calls } => {
@@ -220,7 +220,7 @@ fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
 proptest! {
     #[test]
     fn each_call_has_its_result_behind_it_and_sides_take_turns(entries in any_entries()) {
-        let messages = messages(&in_force(&entries));
+        let messages = messages(&in_force(&entries), "m");
         let mut wanted: Vec<String> = Vec::new();
         let mut was_user = false;
         for message in messages {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::dying::MortalJournal;
+use crate::forks::by;
 use crate::models::{Actor, Reply, call, calls, ends, last_said, results, says};
 use crate::stage::{Cast, Place, begin, done, go_on, say};
 use crate::subagents::{HELPER, children, task};
@@ -100,7 +101,7 @@ async fn a_subagent_that_is_gone_on_with_is_held_to_what_its_parent_is_by_then()
         ("openai/m2", Arc::clone(&child) as _),
     ]);
     let two = place.process("two", Arc::clone(&journal) as _, cast);
-    let mut chat = two.open_as(&id, "plan").await.unwrap();
+    let mut chat = two.open_with(&id, &by("plan")).await.unwrap();
     assert_eq!(go_on(&mut chat).await, done("Thanks."));
     assert!(child.count() > 0, "the subagent goes on");
     assert!(place.world.done().is_empty());

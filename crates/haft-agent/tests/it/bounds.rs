@@ -1,21 +1,26 @@
 //! Bounds, each at the last that is let through and the first that is not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, stream};
 use haft_agent::limits::{
     ANSWER_PARTS_MAX, BACKGROUND_MAX, CALL_NAME_CHARS_MAX, CALLS_AT_ONCE_MAX, NESTED_CALLS_MAX,
-    PROMPT_BYTES_MAX, TITLE_CHARS_MAX, TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX,
+    PROMPT_BYTES_MAX, SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX, TITLE_CHARS_MAX,
+    TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX, WRITTEN_TIMES_MAX,
 };
 use haft_agent::{AgentBounds, AgentError, Prompt, TurnEnd};
-use haft_journal::MemoryJournal;
+use haft_contract::BoxFuture;
+use haft_faults::{Interpose, Interposed};
+use haft_journal::{Answer, ChatFirmness, ChatRecord, Chats as _, Lease, MemoryJournal};
 use haft_model::limits::TOOL_CALLS_MAX;
-use haft_model::{Event, ModelError, Stop};
+use haft_model::{End, Event, Message, Model, ModelError, Request, Responding, Stop, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::dying::MortalJournal;
-use crate::models::{Actor, Reply, call, calls, ends, results, says};
+use crate::models::{Actor, Reply, call, calls, ends, last_said, results, says};
 use crate::stage::{Cast, Place, begin, done, go_on, say};
 use crate::subagents::HELPER;
 
@@ -106,6 +111,67 @@ async fn so_many_subagents_are_in_the_background() {
     host.close().await;
 }
 
+/// Asks for so many tasks at once.
+fn tasks(count: usize, agent: &str, background: bool) -> Reply {
+    let input = json!({"subagent_type": agent, "prompt": "help me", "background": background});
+    let tasks = (0..count).map(|n| call(&format!("t{n}"), "task", input.clone()));
+    ends(tasks.collect(), Stop::ToolCalls)
+}
+
+#[tokio::test]
+async fn so_many_subagents_are_at_work_beneath_one_session() {
+    let deep = "---\ndescription: Delegates\nmode: all\nmodel: openai/m2\n---\nDelegate.\n";
+    let place = Place::new().agent("deep", deep).agent("helper", &HELPER.replace("m2", "m3"));
+    // A tree in which no chat has more than it may: those of one that have others begin.
+    let parent = Actor::new(|request| match results(request).is_empty() {
+        true => tasks(BACKGROUND_MAX, "deep", true),
+        false => says("They run."),
+    });
+    let middle = Actor::new(|request| match results(request).is_empty() {
+        true => tasks(BACKGROUND_MAX, "helper", true),
+        false => Reply::Hold(Vec::new()),
+    });
+    let leaf = Actor::new(|_| Reply::Hold(Vec::new()));
+    let host = place.cast(vec![
+        ("openai/m1", parent),
+        ("openai/m2", Arc::clone(&middle) as _),
+        ("openai/m3", Arc::clone(&leaf) as _),
+    ]);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done("They run."));
+    let leaves = SUBAGENTS_AT_ONCE_MAX - BACKGROUND_MAX;
+    leaf.until_holding(u32::try_from(leaves).unwrap()).await;
+    middle.until_holding(u32::try_from(BACKGROUND_MAX).unwrap()).await;
+    assert_eq!(crate::subagents::children(&place).await.len(), SUBAGENTS_AT_ONCE_MAX);
+    let told = place.told(&["tool_result"]);
+    let is_refused = |event: &&serde_json::Value| {
+        event["envelope"]["metadata"]["code"] == "QUOTA_EXCEEDED"
+            && event.to_string().contains("are at work beneath this session already")
+    };
+    let refused = told.iter().filter(is_refused).count();
+    assert_eq!(refused, BACKGROUND_MAX * BACKGROUND_MAX - leaves);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn so_many_subagents_are_begun_until_somebody_says_something() {
+    let place = Place::new().agent("helper", HELPER);
+    let is_full = |text: &str| text.contains("were begun since somebody last said something");
+    let parent = Actor::new(move |request| match request.messages.last() {
+        Some(Message::ToolResult { text, .. }) if is_full(text) => says("Too many."),
+        Some(Message::ToolResult { .. }) if last_said(request) == "one more" => says("One."),
+        _ if last_said(request) == "one more" => tasks(1, "helper", false),
+        _ => tasks(TOOL_CALLS_MAX, "helper", false),
+    });
+    let child = Actor::new(|_| says("Helped."));
+    let host = place.cast(vec![("openai/m1", parent), ("openai/m2", child)]);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done("Too many."));
+    assert_eq!(crate::subagents::children(&place).await.len(), SUBAGENTS_BEGUN_MAX);
+    assert_eq!(go_on(&mut chat).await, done("Too many."), "going on is no word of anybody");
+    assert_eq!(say(&mut chat, "one more").await, done("One."));
+}
+
 #[tokio::test]
 async fn an_opaque_subagent_lists_so_many_calls() {
     let count = usize::try_from(NESTED_CALLS_MAX).unwrap() + 1;
@@ -155,7 +221,7 @@ async fn names_have_lengths() {
 }
 
 /// Returns how many records were made of an answer of so many bytes, which is not over.
-async fn records_of(bytes: usize) -> (u64, Arc<MortalJournal>, impl Sized) {
+async fn records_of(bytes: usize) -> (u64, Arc<Interposed<MortalJournal>>, impl Sized) {
     let inner = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&inner) as _);
     let journal = MortalJournal::new(&inner, u64::MAX);
@@ -181,4 +247,75 @@ async fn an_answer_is_on_its_way_to_the_journal_for_so_long() {
     drop(rest);
     let (many, _, _) = records_of(UNWRITTEN_BYTES_MAX).await;
     assert_eq!(many, few + 1);
+}
+
+/// Weighs what is written of answers.
+struct Weighing {
+    inner: Arc<MemoryJournal>,
+    bytes: AtomicUsize,
+}
+
+impl Interpose for Weighing {
+    type Inner = MemoryJournal;
+
+    fn inner(&self) -> &MemoryJournal {
+        &self.inner
+    }
+
+    fn record_chat(
+        &self,
+        lease: &Lease,
+        records: Vec<ChatRecord>,
+        firmness: ChatFirmness,
+    ) -> Answer<'_, ()> {
+        let texts = records.iter().filter_map(|record| match record {
+            ChatRecord::Part(part) => part.text.as_deref(),
+            ChatRecord::Session(_) | ChatRecord::Message(_) => None,
+        });
+        self.bytes.fetch_add(texts.map(str::len).sum(), Ordering::Relaxed);
+        let (inner, lease) = (Arc::clone(&self.inner), lease.clone());
+        Box::pin(async move { inner.record_chat(&lease, records, firmness).await })
+    }
+}
+
+/// Says its text in pieces, each after a pause.
+struct Slow {
+    bytes: usize,
+    piece: &'static str,
+    pause: Duration,
+}
+
+impl Model for Slow {
+    fn respond(&self, _: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+        let (piece, pause) = (self.piece, self.pause);
+        let text = stream::iter(0..self.bytes / piece.len()).then(move |_| async move {
+            tokio::time::sleep(pause).await;
+            Ok(Event::Text(piece.to_owned()))
+        });
+        let end = Event::End(End { stop: Stop::Done, usage: Usage::default() });
+        let all = text.chain(stream::iter([Ok(end)]));
+        Box::pin(async move { Ok(Responding::new(all)) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_answer_that_comes_slowly_is_not_written_again_and_again() {
+    const BYTES: usize = 200_000;
+    let inner = Arc::new(MemoryJournal::new());
+    let place = Place::with_journal(Arc::clone(&inner) as _);
+    let journal = Arc::new(Interposed(Weighing { inner, bytes: AtomicUsize::new(0) }));
+    // Fifty tokens a second.
+    let slow = Slow { bytes: BYTES, piece: "word", pause: Duration::from_millis(20) };
+    let cast = Cast(vec![("openai/m1", Arc::new(slow) as _)]);
+    let host = place.process("one", Arc::clone(&journal) as _, cast);
+    let mut chat = begin(&host, "build").await;
+    assert!(matches!(say(&mut chat, "go").await, TurnEnd::Done { .. }));
+    let history = chat.history().await.unwrap();
+    assert_eq!(history[1].1[0].text.as_deref().map(str::len), Some(BYTES));
+    let written = journal.bytes.load(Ordering::Relaxed);
+    assert!(written <= BYTES * (WRITTEN_TIMES_MAX + 1), "{written} bytes were written");
+    assert!(
+        written > BYTES * 2,
+        "only {written} bytes were written: nothing is kept while it comes"
+    );
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use haft_agent::limits::{CONTEXT_FULL_PERCENT, SUMMARY_BYTES_MAX};
+use haft_agent::limits::{
+    CONTEXT_FULL_PERCENT, CONTEXT_KEPT_PERCENT, SUMMARISED_PERCENT, SUMMARY_BYTES_MAX,
+};
 use haft_agent::{AgentBounds, AgentError, Prompt};
 use haft_journal::MessageKind;
 use haft_model::{End, Event, Message, ModelError, Request, Stop, Usage};
@@ -156,4 +158,47 @@ async fn a_summary_is_made_of_as_much_as_the_model_reads() {
     let summarised = model.request(model.count() - 2);
     let text = last_said(&summarised);
     assert!(text.contains("first") && text.ends_with("last\n"), "{text}");
+}
+
+/// Returns what a summary is made of, and what the model reads after it, of a chat whose second prompt is this one.
+async fn shortened(context_tokens: u64, prompt: &str) -> (String, String) {
+    let mut place = Place::new();
+    place.bounds = AgentBounds { context_tokens, ..AgentBounds::default() };
+    let model = Actor::new(|request| match last_said(request) {
+        text if text.starts_with("Summarise") => says("Short."),
+        text if text.contains("This is a summary") => says("Fits."),
+        text if text == "one" => says("One."),
+        _ => Reply::Refuse(ModelError::ContextTooLong { detail: "too long".to_owned() }),
+    });
+    let host = place.host(Arc::clone(&model) as _);
+    let mut chat = begin(&host, "build").await;
+    say(&mut chat, "one").await;
+    assert_eq!(say(&mut chat, prompt).await, done("Fits."));
+    let requests = model.requests.lock().unwrap();
+    let summarised = requests.iter().find(|request| is_summary(request)).unwrap();
+    (last_said(summarised), last_said(requests.last().unwrap()))
+}
+
+#[tokio::test]
+async fn beside_a_summary_is_kept_a_share_of_what_the_model_reads() {
+    let tokens_max = 1_000 * CONTEXT_KEPT_PERCENT / 100;
+    let bytes = usize::try_from(tokens_max * 4).unwrap();
+    // Four bytes are taken for a token.
+    for (bytes, is_kept) in [(bytes + 3, true), (bytes + 4, false)] {
+        let prompt = "x".repeat(bytes);
+        let (summarised, read) = shortened(1_000, &prompt).await;
+        assert_eq!((summarised.contains(&prompt), read.contains(&prompt)), (!is_kept, is_kept));
+    }
+}
+
+#[tokio::test]
+async fn a_summary_is_made_of_a_share_of_what_the_model_reads() {
+    let bytes_max = usize::try_from(1_000 * SUMMARISED_PERCENT / 100 * 4).unwrap();
+    // So long that it is not kept, and so a part of what is summarised.
+    let (around, _) = shortened(1_000, &"x".repeat(bytes_max / 4 * 3)).await;
+    let around = around.len() - bytes_max / 4 * 3;
+    for (bytes, is_whole) in [(bytes_max - around, true), (bytes_max - around + 1, false)] {
+        let (summarised, _) = shortened(1_000, &"x".repeat(bytes)).await;
+        assert_eq!(!summarised.contains("the middle is left out"), is_whole, "{summarised}");
+    }
 }

@@ -1,11 +1,12 @@
 //! The stream of events, as programs read it.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use expect_test::expect;
 use haft::{Answer, Ask, Asker};
 use haft_contract::BoxFuture;
-use haft_model::{Event, Stop};
+use haft_model::{Event, ModelError, Retry, Stop};
 use haft_policy::{Action, Rule};
 use serde_json::{Value, json};
 
@@ -87,4 +88,37 @@ async fn everything_that_happens_is_told_in_order() {
         {"type":"step_ended","finish":"stop","usage":{"input":100,"output":10,"reasoning":1,"cache_read":1000,"cache_write":5}}
         {"type":"turn_ended","end":"done","usage":{"input":200,"output":20,"reasoning":2,"cache_read":2000,"cache_write":10}}
     "#]].assert_eq(&lines);
+}
+
+#[tokio::test]
+async fn a_model_that_is_asked_again_is_told_of_and_nothing_of_it_is_kept() {
+    let place = Place::new();
+    let retry = Retry {
+        error: ModelError::Overloaded {
+            provider: "openai".to_owned(),
+            retry_after: None,
+            detail: "HTTP 503".to_owned(),
+        },
+        pause: Duration::from_secs(2),
+        attempt: 2,
+        attempts_max: 4,
+    };
+    let answer = vec![Event::Retry(retry), Event::Text("Here.".to_owned())];
+    let host = place.host(Actor::in_order(vec![ends(answer, Stop::Done)]));
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "hello").await, done("Here."));
+    let events = std::mem::take(&mut *place.events.0.lock().unwrap());
+    let told: Vec<&Value> = events.iter().filter(|event| event["type"] == "retry").collect();
+    expect![[r#"{"type":"retry","error":"openai cannot answer at the moment (HTTP 503)","wait_ms":2000,"attempt":2,"attempts_max":4}"#]]
+        .assert_eq(&without_session(told[0]));
+    assert_eq!(told.len(), 1);
+    let history = chat.history().await.unwrap();
+    let parts: Vec<_> = history.iter().flat_map(|(_, parts)| parts).collect();
+    assert_eq!(parts.len(), 2, "{parts:?}");
+}
+
+fn without_session(event: &Value) -> String {
+    let mut event = event.as_object().unwrap().clone();
+    event.shift_remove("session");
+    Value::Object(event).to_string()
 }

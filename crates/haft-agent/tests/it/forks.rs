@@ -3,12 +3,21 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_agent::AgentError;
-use haft_journal::{MessageId, MessageQuery, TokenCounts};
+use haft_agent::limits::ANSWER_PARTS_MAX;
+use haft_agent::{AgentError, Changes};
+use haft_journal::{
+    ChatId, ChatQuery, Chats as _, Journal, MemoryJournal, MessageId, MessageQuery, TokenCounts,
+};
+use haft_model::{Event, Model, Stop};
 use serde_json::json;
 
-use crate::models::{Actor, calls, last_said, says};
-use crate::stage::{Place, begin, done, say, shown};
+use crate::dying::MortalJournal;
+use crate::models::{Actor, calls, ends, last_said, says};
+use crate::stage::{Cast, Place, begin, done, say, shown};
+
+pub(crate) fn by(agent: &str) -> Changes {
+    Changes { agent: Some(agent.to_owned()), ..Changes::default() }
+}
 
 #[tokio::test]
 async fn a_fork_shares_the_beginning() {
@@ -105,7 +114,7 @@ async fn another_agent_goes_on_with_a_chat() {
     let id = chat.id().clone();
     say(&mut chat, "one").await;
     drop(chat);
-    let mut chat = host.open_as(&id, "build").await.unwrap();
+    let mut chat = host.open_with(&id, &by("build")).await.unwrap();
     assert_eq!(chat.agent(), "build");
     assert_eq!(say(&mut chat, "two").await, done("Built."));
     assert_eq!(place.world.done(), ["order x"]);
@@ -117,6 +126,83 @@ async fn another_agent_goes_on_with_a_chat() {
     assert_eq!(chat.agent(), "build");
     assert_eq!(chat.row().await.unwrap().agent, "build");
     drop(chat);
-    let err = host.open_as(&id, "explore").await.err().unwrap();
+    let err = host.open_with(&id, &by("explore")).await.err().unwrap();
     assert!(matches!(err, AgentError::UnknownAgent { .. }), "{err}");
+}
+
+/// Has a process fork a chat that dies after so many records. Returns whether it did it before.
+async fn forks_until(
+    place: &Place,
+    journal: &Arc<MemoryJournal>,
+    id: &ChatId,
+    records: u64,
+) -> bool {
+    let mortal = MortalJournal::new(journal, records);
+    let model: Arc<dyn Model> = Actor::in_order(Vec::new());
+    let cast = Cast(vec![("openai/m1", model)]);
+    let host = place.process(&format!("forks-{records}"), mortal as Arc<dyn Journal>, cast);
+    let forked = host.fork(id, None).await.is_ok();
+    host.close().await;
+    forked
+}
+
+/// Checks that wherever a process is killed that forks a chat, the fork is whole or not there. Returns after how many records it
+/// is.
+async fn check_killed_forks(answers: usize, parts: usize) -> u64 {
+    let journal = Arc::new(MemoryJournal::new());
+    let place = Place::with_journal(Arc::clone(&journal) as _);
+    let piece = |number: usize| match number % 2 {
+        0 => Event::Text("t".to_owned()),
+        _ => Event::Reasoning("r".to_owned()),
+    };
+    let answer = || ends((0..parts).map(piece).collect(), Stop::Done);
+    let host = place.host(Actor::in_order((0..answers).map(|_| answer()).collect()));
+    let mut chat = begin(&host, "build").await;
+    for _ in 0..answers {
+        say(&mut chat, "more").await;
+    }
+    let id = chat.id().clone();
+    let said = chat.history().await.unwrap();
+    drop((chat, host));
+    let shape = |(_, parts): &(_, Vec<_>)| parts.len();
+    let mut records = 0;
+    loop {
+        let forked = forks_until(&place, &journal, &id, records).await;
+        let all = ChatQuery { with_opaque: true, ..ChatQuery::default() };
+        let rows = journal.chats(all).await.unwrap();
+        let listed = journal.chats(ChatQuery::default()).await.unwrap();
+        let host = place.host(Actor::in_order(Vec::new()));
+        for row in rows.iter().filter(|row| row.forked_from_id.is_some()) {
+            let opened = host.open(&row.id).await;
+            assert_eq!(opened.is_ok(), listed.contains(row), "after {records}");
+            match opened {
+                Ok(chat) => {
+                    let copied = chat.history().await.unwrap();
+                    assert!(copied.iter().map(shape).eq(said.iter().map(shape)), "after {records}");
+                }
+                Err(err) => assert!(matches!(err, AgentError::UnfinishedFork(_)), "{err}"),
+            }
+            let forked = host.fork(&row.id, None).await;
+            assert_eq!(forked.is_ok(), listed.contains(row), "no fork of half a fork");
+            if let Ok(mut chat) = forked {
+                // Out of the way of what is counted here.
+                chat.rename("again".to_owned()).await.unwrap();
+            }
+        }
+        let of_it = |row: &&haft_journal::ChatSession| row.forked_from_id.as_ref() == Some(&id);
+        assert_eq!(listed.iter().filter(of_it).count(), usize::from(forked), "after {records}");
+        if forked {
+            return records;
+        }
+        records += 1;
+    }
+}
+
+#[tokio::test]
+async fn a_fork_is_whole_or_not_there_wherever_a_process_is_killed() {
+    // The run, and all of the chat in one.
+    assert_eq!(check_killed_forks(2, 2).await, 2);
+    // What is too long for one.
+    let records = check_killed_forks(3, ANSWER_PARTS_MAX).await;
+    assert!(records > 2, "all of it came in one, so nothing of this was tried");
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use haft_agent::{NewChat, Prompt, TurnEnd};
+use haft_agent::{Chat, NewChat, Prompt, TurnEnd};
 use haft_contract::Envelope;
 use haft_journal::{
     ChatId, ChatPart, ChatQuery, ChatStatus, Chats, Journal, MemoryJournal, MessageFinish,
@@ -236,6 +236,52 @@ async fn a_turn_that_is_stopped_at_any_record_leaves_what_was() {
         check_transcripts(&place, &journal, &of_children, &name).await;
     }
     panic!("the chat is never over");
+}
+
+/// Has a process die after so many records and the one who goes on be stopped after so many more; then a third one goes on.
+async fn check_stopped(killed: u64, stopped: u64) {
+    let journal = Arc::new(MemoryJournal::new());
+    let place = place(&journal);
+    work(&place, &journal, "killed", killed).await;
+    let Some(id) = chat_begun(&journal).await else { return };
+    let stop = CancellationToken::new();
+    let telling = MortalJournal::telling(&journal, stopped, &stop);
+    let host = place.process("stopped", telling as Arc<dyn Journal>, cast());
+    let first = async |chat: &Chat| match chat.history().await.unwrap().is_empty() {
+        true => Prompt::Say("go".to_owned()),
+        false => Prompt::GoOn,
+    };
+    let mut chat = host.open(&id).await.unwrap();
+    let prompt = first(&chat).await;
+    chat.turn(prompt, stop).await.unwrap();
+    drop(chat);
+    host.close().await;
+    let name = format!("killed after {killed}, stopped after {stopped}");
+    let last = place.process("last", Arc::clone(&journal) as Arc<dyn Journal>, cast());
+    let mut chat = last.open(&id).await.unwrap();
+    let prompt = first(&chat).await;
+    let end = chat.turn(prompt, CancellationToken::new()).await.unwrap();
+    assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
+    last.close().await;
+    check_effects(&place, &name);
+    let of_children = [ChatStatus::Completed, ChatStatus::Aborted];
+    check_transcripts(&place, &journal, &of_children, &name).await;
+    // What a subagent did was seen by haft, so no task of it is in doubt.
+    for (_, parts) in chat.history().await.unwrap() {
+        for part in parts.iter().filter(|part| part.tool.as_deref() == Some("task")) {
+            let output = part.output_json.as_deref().unwrap();
+            assert!(!output.contains("IN_DOUBT"), "{name}: {output}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nor_when_those_who_go_on_are_stopped() {
+    for killed in (1..60).step_by(4) {
+        for stopped in (0..36).step_by(6) {
+            check_stopped(killed, stopped).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,10 +4,13 @@
 mod abort;
 mod attacks;
 mod background;
+mod beside;
 mod bounds;
 mod compaction;
+mod doubts;
 mod dying;
 mod events;
+mod failing;
 mod forks;
 mod kill;
 mod models;
@@ -15,6 +18,7 @@ mod postgres;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the journal itself use more of it")]
 mod postgres_server;
+mod reopening;
 mod stage;
 mod subagents;
 mod turns;

@@ -1,11 +1,16 @@
 //! Subagents: what they may do, what comes back of them, and that stopping reaches them all.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::expect;
+use haft::{Answer, Ask, Asker};
 use haft_agent::{Prompt, TurnEnd};
+use haft_contract::BoxFuture;
+use haft_contract::limits::TASK_MS;
 use haft_journal::{ChatQuery, ChatSession, ChatStatus};
 use haft_model::Event;
+use haft_policy::{Action, Rule};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -169,4 +174,41 @@ async fn a_subagent_that_fails_says_why() {
     assert!(results[0].contains("answered as often as it may"), "{results:?}");
     assert!(results[1].contains("the script is over"), "{results:?}");
     assert!(children(&place).await.iter().all(|row| row.status == ChatStatus::Failed));
+}
+
+/// Answers after longer than a call may take.
+struct Thinking;
+
+impl Asker for Thinking {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(TASK_MS + 1)).await;
+            Answer::Once
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_thinks_takes_no_time_of_the_tasks_above() {
+    let deep = "---\ndescription: Delegates\nmode: all\nmodel: openai/m3\ninspectable: true\n---\nDelegate.\n";
+    let mut place = Place::new().agent("deep", deep).agent("helper", HELPER);
+    place.rules = vec![Rule::new("*", "*", Action::Allow), Rule::new("order", "*", Action::Ask)];
+    place.asker = Arc::new(Thinking);
+    let parent = Actor::in_order(vec![task("deep"), says("Thanks.")]);
+    let middle = Actor::in_order(vec![task("helper"), says("Passed on.")]);
+    let child = Actor::in_order(vec![
+        calls(&[("h1", "order", json!({"text": "x"}))]),
+        calls(&[("h2", "order", json!({"text": "y"}))]),
+        says("Ordered."),
+    ]);
+    let host = place.cast(vec![
+        ("openai/m1", Arc::clone(&parent) as _),
+        ("openai/m2", child),
+        ("openai/m3", Arc::clone(&middle) as _),
+    ]);
+    let mut chat = begin(&host, "build").await;
+    assert_eq!(say(&mut chat, "go").await, done("Thanks."));
+    assert!(results(&middle.request(1))[0].contains("Ordered."));
+    assert!(results(&parent.request(1))[0].contains("Passed on."));
+    assert_eq!(place.world.done(), ["order x", "order y"]);
 }

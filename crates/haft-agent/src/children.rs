@@ -1,0 +1,225 @@
+//! The subagents that chats have at work, as those who begin and stop them know them: which are in the background, which of
+//! these have ended without the chat being told, and how many there are beneath the chat that a person talks to. Beginning one,
+//! and what it does, is not here.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_journal::ChatId;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::{BACKGROUND_MAX, SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX};
+
+/// The subagents that one chat has in the background.
+pub(crate) struct Children {
+    /// All that are beneath the same chat of a person.
+    pub(crate) tree: Arc<Tree>,
+    // Written by the calls that begin subagents and by these when they end; read by the chat's turns. Each holds the lock for
+    // a look.
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    running: HashMap<ChatId, CancellationToken>,
+    /// Those whose end was not told, in the order in which they ended.
+    ended: VecDeque<BackgroundEnd>,
+}
+
+/// That a subagent in the background has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BackgroundEnd {
+    pub(crate) child: ChatId,
+    /// Why it failed, where that is not in its chat.
+    pub(crate) why: Option<String>,
+}
+
+impl Children {
+    /// Returns those of a chat that is in this tree.
+    pub(crate) fn within(tree: Arc<Tree>) -> Self {
+        Self { tree, state: Mutex::default(), news: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for one more, if there is one left.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        child: &ChatId,
+        stop: CancellationToken,
+    ) -> Option<Background> {
+        let mut state = self.state();
+        if state.running.len() >= BACKGROUND_MAX {
+            return None;
+        }
+        state.running.insert(child.clone(), stop.clone());
+        Some(Background { children: Arc::clone(self), child: child.clone(), stop })
+    }
+
+    /// Says that one has ended.
+    pub(crate) fn end(&self, end: BackgroundEnd) {
+        self.state().ended.push_back(end);
+        self.news.notify_waiters();
+    }
+
+    /// Returns whether one is known: it runs here, or its end is waiting to be told.
+    pub(crate) fn knows(&self, child: &ChatId) -> bool {
+        let state = self.state();
+        state.running.contains_key(child) || state.ended.iter().any(|end| end.child == *child)
+    }
+
+    pub(crate) fn first_end(&self) -> Option<BackgroundEnd> {
+        self.state().ended.front().cloned()
+    }
+
+    pub(crate) fn forget_first(&self) {
+        self.state().ended.pop_front();
+    }
+
+    /// Tells all of them to stop.
+    pub(crate) fn stop_all(&self) {
+        self.state().running.values().for_each(CancellationToken::cancel);
+    }
+
+    /// Stops all of them, and returns how many there were once they have ended.
+    pub(crate) async fn end_all(&self) -> usize {
+        let running = self.state().running.len();
+        self.stop_all();
+        loop {
+            let news = self.news.notified();
+            if self.state().running.is_empty() {
+                return running;
+            }
+            news.await;
+        }
+    }
+
+    /// Waits for an end that was not told; returns `false` if there is none and none runs.
+    pub(crate) async fn next_end(&self) -> bool {
+        loop {
+            let news = self.news.notified();
+            {
+                let state = self.state();
+                if !state.ended.is_empty() {
+                    return true;
+                }
+                if state.running.is_empty() {
+                    return false;
+                }
+            }
+            news.await;
+        }
+    }
+}
+
+/// The place of a subagent in the background, which it has until it is over.
+pub(crate) struct Background {
+    children: Arc<Children>,
+    pub(crate) child: ChatId,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Background {
+    /// Says that the subagent has ended, and why it failed where that is not in its chat.
+    pub(crate) fn end(&self, why: Option<String>) {
+        self.children.end(BackgroundEnd { child: self.child.clone(), why });
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.children.state().running.remove(&self.child);
+        self.children.news.notify_waiters();
+    }
+}
+
+/// The subagents beneath one chat that a person talks to, on all levels, whether somebody waits for them or not. Each may
+/// have others begin, so that no bound of one chat bounds them all.
+#[derive(Default)]
+pub(crate) struct Tree {
+    // Written by each call that begins a subagent, when that ends, and when a person says something.
+    counts: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    at_work: usize,
+    begun: usize,
+}
+
+/// Why no further subagent is begun beneath a chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// As many are at work as can be.
+    AtWork,
+    /// As many were begun as can be until a person says something.
+    Begun,
+}
+
+/// The place of a subagent in a tree, which it has until it is over.
+pub(crate) struct Seat {
+    tree: Arc<Tree>,
+}
+
+impl Tree {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for one that is to be begun.
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<Seat, Full> {
+        let mut counts = self.counts();
+        if counts.at_work >= SUBAGENTS_AT_ONCE_MAX {
+            return Err(Full::AtWork);
+        }
+        if counts.begun >= SUBAGENTS_BEGUN_MAX {
+            return Err(Full::Begun);
+        }
+        counts.at_work += 1;
+        counts.begun += 1;
+        Ok(Seat { tree: Arc::clone(self) })
+    }
+
+    /// Takes a place for one that was begun before, which there always is.
+    pub(crate) fn go_on(self: &Arc<Self>) -> Seat {
+        self.counts().at_work += 1;
+        Seat { tree: Arc::clone(self) }
+    }
+
+    /// Counts those that are begun anew: a person has said something.
+    pub(crate) fn count_anew(&self) {
+        self.counts().begun = 0;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.tree.counts().at_work -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_subagents_are_at_work_and_so_many_are_begun() {
+        let tree = Arc::<Tree>::default();
+        let mut seats: Vec<Seat> =
+            (0..SUBAGENTS_AT_ONCE_MAX).map(|_| tree.begin().ok().unwrap()).collect();
+        assert_eq!(tree.begin().err(), Some(Full::AtWork));
+        let resumed = tree.go_on();
+        seats.pop();
+        assert_eq!(tree.begin().err(), Some(Full::AtWork), "one that is gone on with counts");
+        drop((resumed, seats));
+        let is_begun = |_: usize| tree.begin().is_ok();
+        assert!((SUBAGENTS_AT_ONCE_MAX..SUBAGENTS_BEGUN_MAX).all(is_begun));
+        assert_eq!(tree.begin().err(), Some(Full::Begun));
+        tree.count_anew();
+        assert!(tree.begin().is_ok());
+    }
+}
