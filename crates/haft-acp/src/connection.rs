@@ -6,47 +6,33 @@ use std::sync::Arc;
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, CancelNotification, CloseSessionRequest, CloseSessionResponse,
-    ConfigOptionUpdate, CurrentModeUpdate, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest,
-    NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
-    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate,
+    AgentCapabilities, AuthenticateRequest, AuthenticateResponse, CancelNotification,
+    CloseSessionRequest, CloseSessionResponse, ConfigOptionUpdate, CurrentModeUpdate,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, LoadSessionRequest,
+    LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities,
+    PromptRequest, PromptResponse, ResumeSessionRequest, ResumeSessionResponse,
+    SessionCapabilities, SessionCloseCapabilities, SessionConfigOption, SessionConfigOptionValue,
+    SessionId, SessionListCapabilities, SessionModeState, SessionResumeCapabilities, SessionUpdate,
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
     SetSessionModeResponse,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
-    Agent, Client, Error, JsonRpcResponse, on_receive_notification, on_receive_request,
+    Agent, Client, Error, ErrorCode, JsonRpcResponse, on_receive_notification, on_receive_request,
 };
-use haft::Runtime;
-use haft_agent::{AgentHost, FoundAgents};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::editor::Editor;
-use crate::failure::invalid;
+use crate::editor::{Desk, Editor};
+use crate::failure::{error, invalid, not_open};
 use crate::modes::{AGENT_OPTION, modes, options};
+use crate::open::Open;
+use crate::preparation::Prepare;
 use crate::prompt;
-use crate::sessions::{Open, Sessions};
+use crate::sessions::Sessions;
 use crate::transport::lines;
-
-/// What an editor is served with.
-pub struct ServeParts {
-    /// The host, made with the editor's asker and watcher.
-    pub host: Arc<AgentHost>,
-    /// The host's runtime.
-    pub runtime: Runtime,
-    /// The host's agents.
-    pub agents: Arc<FoundAgents>,
-    /// The agent that sessions are begun with.
-    pub agent: String,
-    /// What the model can read, in tokens.
-    pub context_tokens: u64,
-    /// Writes a time, in milliseconds since the epoch, as RFC 3339 has it.
-    pub time: fn(u64) -> String,
-}
 
 /// Why an editor is not served any more, though it did not end the connection.
 #[derive(Debug, thiserror::Error)]
@@ -64,28 +50,34 @@ pub enum ServeError {
 /// they came to is recorded when this returns.
 pub async fn serve(
     editor: &Editor,
-    parts: ServeParts,
+    preparation: Arc<dyn Prepare>,
     input: impl AsyncRead + Send + 'static,
     output: impl AsyncWrite + Send + 'static,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let sessions = Arc::new(Sessions::new(Arc::clone(&editor.desk), parts));
-    let front = Front { sessions: Arc::clone(&sessions), tasks: TaskTracker::new() };
+    let front = Front {
+        desk: Arc::clone(&editor.desk),
+        preparation,
+        sessions: Arc::default(),
+        tasks: TaskTracker::new(),
+    };
     let outgoing = Arc::clone(&editor.desk.outgoing);
     let transport = lines(input, output, Arc::clone(&outgoing));
     let served = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),
         () = outgoing.unread() => Err(ServeError::Unread),
-        served = connect(front.clone(), transport) => {
-            served.map_err(|err| ServeError::Broken(why(&err)))
+        () = outgoing.left() => Ok(()),
+        served = connect(front.clone(), transport) => match served {
+            Err(err) if !outgoing.is_closed() => Err(ServeError::Broken(why(&err))),
+            Ok(()) | Err(_) => Ok(()),
         }
     };
-    sessions.close_all().await;
+    front.close_all().await;
     front.tasks.close();
     front.tasks.wait().await;
     // What was being opened meanwhile is open by now.
-    sessions.close_all().await;
+    front.close_all().await;
     served
 }
 
@@ -95,23 +87,22 @@ fn why(err: &Error) -> String {
     said.map_or_else(|| err.to_string(), str::to_owned)
 }
 
+/// A handler that hands a request over to a method of the front.
+macro_rules! handler {
+    ($front:ident, $method:ident, $request:ty, $response:ty) => {{
+        let front = $front.clone();
+        async move |request: $request, responder: Responder<$response>, _: ConnectionTo<Client>| {
+            let beginning = front.clone();
+            front.answer(responder, async move { beginning.$method(request).await });
+            Ok(())
+        }
+    }};
+}
+
 async fn connect(
     front: Front,
     transport: impl agent_client_protocol::ConnectTo<Agent> + 'static,
 ) -> Result<(), Error> {
-    /// A handler that hands a request over to a method of the front.
-    macro_rules! handler {
-        ($method:ident, $request:ty, $response:ty) => {{
-            let front = front.clone();
-            async move |request: $request,
-                        responder: Responder<$response>,
-                        _: ConnectionTo<Client>| {
-                let beginning = front.clone();
-                front.answer(responder, async move { beginning.$method(request).await });
-                Ok(())
-            }
-        }};
-    }
     let introduced = front.clone();
     let prompted = front.clone();
     let cancelled = front.clone();
@@ -125,28 +116,39 @@ async fn connect(
             on_receive_request!(),
         )
         .on_receive_request(
-            handler!(begin, NewSessionRequest, NewSessionResponse),
+            async move |_: AuthenticateRequest, responder: Responder<AuthenticateResponse>, _| {
+                responder.respond_with_error(invalid(NO_LOGIN))
+            },
             on_receive_request!(),
         )
         .on_receive_request(
-            handler!(load, LoadSessionRequest, LoadSessionResponse),
+            handler!(front, begin, NewSessionRequest, NewSessionResponse),
             on_receive_request!(),
         )
         .on_receive_request(
-            handler!(resume, ResumeSessionRequest, ResumeSessionResponse),
-            on_receive_request!(),
-        )
-        .on_receive_request(handler!(list, ListSessionsRequest, _), on_receive_request!())
-        .on_receive_request(
-            handler!(close, CloseSessionRequest, CloseSessionResponse),
+            handler!(front, load, LoadSessionRequest, LoadSessionResponse),
             on_receive_request!(),
         )
         .on_receive_request(
-            handler!(set_mode, SetSessionModeRequest, SetSessionModeResponse),
+            handler!(front, resume, ResumeSessionRequest, ResumeSessionResponse),
+            on_receive_request!(),
+        )
+        .on_receive_request(handler!(front, list, ListSessionsRequest, _), on_receive_request!())
+        .on_receive_request(
+            handler!(front, close, CloseSessionRequest, CloseSessionResponse),
             on_receive_request!(),
         )
         .on_receive_request(
-            handler!(set_option, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse),
+            handler!(front, set_mode, SetSessionModeRequest, SetSessionModeResponse),
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            handler!(
+                front,
+                set_option,
+                SetSessionConfigOptionRequest,
+                SetSessionConfigOptionResponse
+            ),
             on_receive_request!(),
         )
         .on_receive_request(
@@ -157,7 +159,7 @@ async fn connect(
         )
         .on_receive_notification(
             async move |notification: CancelNotification, _: ConnectionTo<Client>| {
-                if let Ok(open) = cancelled.sessions.find(&notification.session_id) {
+                if let Ok((_, open)) = cancelled.find(&notification.session_id) {
                     open.cancel();
                 }
                 Ok(())
@@ -168,10 +170,17 @@ async fn connect(
         .await
 }
 
+/// Why nobody can log in.
+const NO_LOGIN: &str = "there is nothing to log in to: keys of models come from the environment that the editor starts haft with, such as \
+                        OPENAI_API_KEY";
+
 /// Answers requests.
 #[derive(Clone)]
 struct Front {
-    sessions: Arc<Sessions>,
+    desk: Arc<Desk>,
+    preparation: Arc<dyn Prepare>,
+    /// There once a session could be begun.
+    sessions: Arc<OnceCell<Arc<Sessions>>>,
     /// Requests that are worked on.
     tasks: TaskTracker,
 }
@@ -185,7 +194,7 @@ struct Answered<T> {
 struct After {
     open: Arc<Open>,
     updates: Vec<SessionUpdate>,
-    notice: Option<String>,
+    notices: Vec<String>,
 }
 
 impl<T> From<T> for Answered<T> {
@@ -201,21 +210,42 @@ impl Front {
         responder: Responder<T>,
         work: impl Future<Output = Result<Answered<T>, Error>> + Send + 'static,
     ) {
-        let sessions = Arc::clone(&self.sessions);
+        let desk = Arc::clone(&self.desk);
         self.tasks.spawn(async move {
             // An editor that is gone is answered nothing.
             match work.await {
                 Err(err) => drop(responder.respond_with_error(err)),
                 Ok(Answered { response, after }) => {
                     let _ = responder.respond(response);
-                    let Some(After { open, updates, notice }) = after else { return };
-                    sessions.desk.say(&open.id, updates);
-                    if let Some(notice) = notice {
-                        sessions.desk.notice(&open.id, &notice);
+                    let Some(After { open, updates, notices }) = after else { return };
+                    desk.say(&open.id, updates);
+                    for notice in notices {
+                        desk.notice(&open.id, &notice);
                     }
                 }
             }
         });
+    }
+
+    /// Returns the sessions; an error that says what is in the way where there can be none yet.
+    async fn sessions(&self) -> Result<&Arc<Sessions>, Error> {
+        let prepared = self.sessions.get_or_try_init(|| async {
+            let parts = self.preparation.prepare().await?;
+            Ok(Arc::new(Sessions::new(Arc::clone(&self.desk), parts)))
+        });
+        prepared.await.map_err(|why: String| error(ErrorCode::INTERNAL_ERROR, why))
+    }
+
+    /// Returns a session that is open.
+    fn find(&self, session: &SessionId) -> Result<(&Arc<Sessions>, Arc<Open>), Error> {
+        let sessions = self.sessions.get().ok_or_else(|| not_open(&session.0))?;
+        Ok((sessions, sessions.find(session)?))
+    }
+
+    async fn close_all(&self) {
+        if let Some(sessions) = self.sessions.get() {
+            sessions.close_all().await;
+        }
     }
 
     fn initialize(
@@ -223,9 +253,8 @@ impl Front {
         request: InitializeRequest,
         connection: ConnectionTo<Client>,
     ) -> InitializeResponse {
-        let desk = &self.sessions.desk;
-        desk.connect(connection, self.sessions.parts.runtime.roots().clone());
-        desk.introduce(request.client_capabilities);
+        self.desk.connect(connection);
+        self.desk.introduce(request.client_capabilities);
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
@@ -244,55 +273,55 @@ impl Front {
         &self,
         request: NewSessionRequest,
     ) -> Result<Answered<NewSessionResponse>, Error> {
-        let open = self.sessions.begin(&request.cwd).await?;
-        let (agents, agent) = (&self.sessions.parts.agents, open.agent());
-        let response = NewSessionResponse::new(open.id.to_string())
-            .modes(modes(agents, &agent))
-            .config_options(options(agents, &agent));
-        let notice = ignored(&request.mcp_servers, &request.additional_directories);
-        Ok(Answered { response, after: Some(After { open, updates: Vec::new(), notice }) })
+        let sessions = self.sessions().await?;
+        let open = sessions.begin(&request.cwd).await?;
+        let (modes, options) = choices(sessions, &open);
+        let response =
+            NewSessionResponse::new(open.id.to_string()).modes(modes).config_options(options);
+        let ignored = ignored(&request.mcp_servers, &request.additional_directories);
+        Ok(Answered { response, after: Some(opened(sessions, open, ignored)) })
     }
 
     async fn load(
         &self,
         request: LoadSessionRequest,
     ) -> Result<Answered<LoadSessionResponse>, Error> {
-        let open = self.sessions.resume(&request.session_id, &request.cwd).await?;
-        self.sessions.replay(&open).await?;
-        let (agents, agent) = (&self.sessions.parts.agents, open.agent());
-        let response = LoadSessionResponse::new()
-            .modes(modes(agents, &agent))
-            .config_options(options(agents, &agent));
-        let notice = ignored(&request.mcp_servers, &request.additional_directories);
-        Ok(Answered { response, after: Some(After { open, updates: Vec::new(), notice }) })
+        let sessions = self.sessions().await?;
+        let open = sessions.resume(&request.session_id, &request.cwd).await?;
+        sessions.replay(&open).await?;
+        sessions.introduce(&open).await;
+        let (modes, options) = choices(sessions, &open);
+        let response = LoadSessionResponse::new().modes(modes).config_options(options);
+        let ignored = ignored(&request.mcp_servers, &request.additional_directories);
+        Ok(Answered { response, after: Some(opened(sessions, open, ignored)) })
     }
 
     async fn resume(
         &self,
         request: ResumeSessionRequest,
     ) -> Result<Answered<ResumeSessionResponse>, Error> {
-        let open = self.sessions.resume(&request.session_id, &request.cwd).await?;
-        let (agents, agent) = (&self.sessions.parts.agents, open.agent());
-        let response = ResumeSessionResponse::new()
-            .modes(modes(agents, &agent))
-            .config_options(options(agents, &agent));
-        let notice = ignored(&request.mcp_servers, &request.additional_directories);
-        Ok(Answered { response, after: Some(After { open, updates: Vec::new(), notice }) })
+        let sessions = self.sessions().await?;
+        let open = sessions.resume(&request.session_id, &request.cwd).await?;
+        sessions.introduce(&open).await;
+        let (modes, options) = choices(sessions, &open);
+        let response = ResumeSessionResponse::new().modes(modes).config_options(options);
+        let ignored = ignored(&request.mcp_servers, &request.additional_directories);
+        Ok(Answered { response, after: Some(opened(sessions, open, ignored)) })
     }
 
     async fn list(
         &self,
         request: ListSessionsRequest,
     ) -> Result<Answered<agent_client_protocol::v1::schema::ListSessionsResponse>, Error> {
-        self.sessions.list(&request).await.map(Answered::from)
+        self.sessions().await?.list(&request).await.map(Answered::from)
     }
 
     async fn close(
         &self,
         request: CloseSessionRequest,
     ) -> Result<Answered<CloseSessionResponse>, Error> {
-        let open = self.sessions.find(&request.session_id)?;
-        self.sessions.close(&open).await;
+        let (sessions, open) = self.find(&request.session_id)?;
+        sessions.close(&open).await;
         Ok(CloseSessionResponse::new().into())
     }
 
@@ -300,11 +329,11 @@ impl Front {
         &self,
         request: SetSessionModeRequest,
     ) -> Result<Answered<SetSessionModeResponse>, Error> {
-        let open = self.sessions.find(&request.session_id)?;
-        self.sessions.change_agent(&open, &request.mode_id.0).await?;
-        let options = options(&self.sessions.parts.agents, &open.agent());
+        let (sessions, open) = self.find(&request.session_id)?;
+        sessions.change_agent(&open, &request.mode_id.0).await?;
+        let (_, options) = choices(sessions, &open);
         let updates = vec![SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options))];
-        let after = Some(After { open, updates, notice: None });
+        let after = Some(After { open, updates, notices: Vec::new() });
         Ok(Answered { response: SetSessionModeResponse::new(), after })
     }
 
@@ -312,7 +341,7 @@ impl Front {
         &self,
         request: SetSessionConfigOptionRequest,
     ) -> Result<Answered<SetSessionConfigOptionResponse>, Error> {
-        let open = self.sessions.find(&request.session_id)?;
+        let (sessions, open) = self.find(&request.session_id)?;
         let value = match request.value {
             SessionConfigOptionValue::ValueId { value }
                 if &*request.config_id.0 == AGENT_OPTION =>
@@ -326,11 +355,11 @@ impl Front {
                 )));
             }
         };
-        self.sessions.change_agent(&open, &value.0).await?;
-        let agent = open.agent();
-        let options = options(&self.sessions.parts.agents, &agent);
-        let updates = vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(agent))];
-        let after = Some(After { open, updates, notice: None });
+        sessions.change_agent(&open, &value.0).await?;
+        let (modes, options) = choices(sessions, &open);
+        let mode = CurrentModeUpdate::new(modes.current_mode_id);
+        let updates = vec![SessionUpdate::CurrentModeUpdate(mode)];
+        let after = Some(After { open, updates, notices: Vec::new() });
         Ok(Answered { response: SetSessionConfigOptionResponse::new(options), after })
     }
 
@@ -340,15 +369,15 @@ impl Front {
         request: &PromptRequest,
         responder: Responder<PromptResponse>,
     ) -> Result<(), Error> {
-        let begun = self.sessions.find(&request.session_id).and_then(|open| {
+        let begun = self.find(&request.session_id).and_then(|(sessions, open)| {
             let text = prompt::text(&request.prompt).map_err(invalid)?;
-            Ok((self.sessions.begin_turn(&open)?, text))
+            Ok((Arc::clone(sessions), sessions.begin_turn(&open)?, text))
         });
-        let (turn, text) = match begun {
+        let (sessions, turn, text) = match begun {
             Ok(begun) => begun,
             Err(err) => return responder.respond_with_error(err),
         };
-        let (sessions, withdrawn) = (Arc::clone(&self.sessions), responder.cancellation());
+        let withdrawn = responder.cancellation();
         self.answer(responder, async move {
             let stop = turn.stop.clone();
             let mut turning = std::pin::pin!(sessions.have(turn, text));
@@ -363,6 +392,18 @@ impl Front {
         });
         Ok(())
     }
+}
+
+/// Returns who can work in a session, and who does: as modes and as options.
+fn choices(sessions: &Sessions, open: &Open) -> (SessionModeState, Vec<SessionConfigOption>) {
+    let (agents, agent) = (&sessions.parts.agents, open.agent());
+    (modes(agents, &agent), options(agents, &agent))
+}
+
+/// Returns what is said in a session that was opened.
+fn opened(sessions: &Sessions, open: Arc<Open>, ignored: Option<String>) -> After {
+    let notices = ignored.into_iter().chain(sessions.parts.notices.iter().cloned()).collect();
+    After { open, updates: Vec::new(), notices }
 }
 
 /// Says what of an editor's wishes for a session is not done.

@@ -47,19 +47,15 @@ impl Editor {
 /// What is known of the editor and its sessions.
 #[derive(Default)]
 pub(crate) struct Desk {
-    line: OnceLock<Line>,
+    line: OnceLock<ConnectionTo<Client>>,
+    /// Where files are read before they are written, once that is known.
+    roots: OnceLock<Roots>,
     // What the editor said of itself; written once, when it begins.
     client: Mutex<ClientCapabilities>,
     // Written when sessions are opened and closed and with each update, so that updates are sent in their order; read by
     // whoever asks.
     sessions: Mutex<Sessions>,
     pub(crate) outgoing: Arc<Outgoing>,
-}
-
-/// The connection.
-struct Line {
-    connection: ConnectionTo<Client>,
-    roots: Roots,
 }
 
 #[derive(Default)]
@@ -95,9 +91,14 @@ impl Sessions {
 
 impl Desk {
     /// Connects the editor.
-    pub(crate) fn connect(&self, connection: ConnectionTo<Client>, roots: Roots) {
+    pub(crate) fn connect(&self, connection: ConnectionTo<Client>) {
         // An editor that introduces itself again does it over the same connection.
-        let _ = self.line.set(Line { connection, roots });
+        let _ = self.line.set(connection);
+    }
+
+    /// Says where sessions work.
+    pub(crate) fn settle_in(&self, roots: Roots) {
+        let _ = self.roots.set(roots);
     }
 
     pub(crate) fn introduce(&self, client: ClientCapabilities) {
@@ -176,12 +177,16 @@ impl Desk {
             self.outgoing.add();
             let notification = SessionNotification::new(session.to_string(), update);
             // An editor that is gone is told nothing.
-            let _ = line.connection.send_notification(notification);
+            let _ = line.send_notification(notification);
         }
     }
 
     /// Returns the call that a question is about; nothing if no session is there that could be asked.
-    fn asked(&self, call_id: &str, driver_call_id: Option<&str>) -> Option<(&Line, AskedCall)> {
+    fn asked(
+        &self,
+        call_id: &str,
+        driver_call_id: Option<&str>,
+    ) -> Option<(&ConnectionTo<Client>, AskedCall)> {
         let chat = ChatId::parse(call_id.split('/').next()?).ok()?;
         let sessions = self.sessions();
         let (session, child) = sessions.place(&chat)?;
@@ -194,7 +199,6 @@ impl Desk {
 
 impl Watcher for Desk {
     fn event(&self, event: AgentEvent) {
-        let Some(line) = self.line.get() else { return };
         let mut sessions = self.sessions();
         let Some((session, child)) = sessions.place(&event.session) else { return };
         if let Happened::Subagent { agent, child, .. } = &event.happened {
@@ -204,7 +208,7 @@ impl Watcher for Desk {
         let Some(open) = sessions.open.get_mut(&session).filter(|open| !open.is_quiet) else {
             return;
         };
-        let before = |path: &str| line.roots.text_of(path, SHOWN_CHANGE_BYTES_MAX);
+        let before = |path: &str| self.roots.get()?.text_of(path, SHOWN_CHANGE_BYTES_MAX);
         let updates = match &child {
             None => open.updates.of_session(event.happened, before),
             Some(child) => open.updates.of_child(event.happened, child, before),
@@ -223,7 +227,7 @@ impl Asker for Desk {
             let call = permission::call(&about.call, &ask, about.shown);
             let request =
                 RequestPermissionRequest::new(about.session, call, permission::options(&ask));
-            match line.connection.send_request(request).block_task().await {
+            match line.send_request(request).block_task().await {
                 Ok(response) => permission::answer(&ask, &response.outcome),
                 Err(err) => {
                     tracing::warn!(
@@ -242,7 +246,7 @@ impl Asker for Desk {
                 return Reply::Nobody;
             };
             let form = elicit::form(&inquiry, &about.session, &about.call);
-            match line.connection.send_request(form).block_task().await {
+            match line.send_request(form).block_task().await {
                 Ok(response) => elicit::replied(&response, &inquiry),
                 Err(err) => elicit::dismissed(&format!("answered with an error: {err}")),
             }

@@ -5,6 +5,14 @@ use haft_agent::AgentError;
 
 /// Returns what an editor is told of a session that cannot go on.
 pub(crate) fn failure(err: &AgentError) -> Error {
+    if err.lacks_key() {
+        let message = format!(
+            "{err}\n\nhaft takes keys from the environment that the editor starts it with: add it there, and have haft started again"
+        );
+        return error(ErrorCode::AUTH_REQUIRED, message);
+    }
+    // A key that is not accepted is no such error: an editor that is told of one in a turn offers to log in, which nobody can
+    // here, and does not show the message, which says what to do.
     let code = match err {
         AgentError::UnknownChat(_) => ErrorCode::RESOURCE_NOT_FOUND,
         AgentError::UnknownAgent { .. }
@@ -12,6 +20,13 @@ pub(crate) fn failure(err: &AgentError) -> Error {
         | AgentError::OfSubagent(_)
         | AgentError::EmptyPrompt
         | AgentError::PromptTooLong { .. } => ErrorCode::INVALID_PARAMS,
+        AgentError::ModelGone { chat, .. } => {
+            // An editor has no such option; what a terminal changes holds here, too.
+            let message = format!(
+                "{err}, as in `haft agent --resume {chat} --model PROVIDER/NAME` in a terminal"
+            );
+            return error(ErrorCode::INTERNAL_ERROR, message);
+        }
         _ => ErrorCode::INTERNAL_ERROR,
     };
     error(code, err.to_string())

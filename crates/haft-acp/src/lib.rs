@@ -14,7 +14,9 @@ mod elicit;
 mod failure;
 pub mod limits;
 mod modes;
+mod open;
 mod permission;
+mod preparation;
 mod prompt;
 mod replay;
 mod sessions;
@@ -22,5 +24,6 @@ mod shown;
 mod transport;
 mod updates;
 
-pub use connection::{ServeError, ServeParts, serve};
+pub use connection::{ServeError, serve};
 pub use editor::Editor;
+pub use preparation::{Prepare, ServeParts, ready};

@@ -7,6 +7,8 @@ use haft_contract::limits::Limit;
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Messages that wait for an editor to read them, before it is taken for gone.
 pub const MESSAGES_WAITING_MAX: usize = 100_000;
+/// Time that an editor which says nothing more has to read what it was told, in milliseconds.
+pub const LAST_WORDS_MS: u64 = 5_000;
 /// Sessions of one editor that are open at the same time.
 pub const OPEN_SESSIONS_MAX: usize = 64;
 /// Sessions that one answer lists; the editor asks for more.
@@ -37,6 +39,13 @@ pub const TABLE: &[Limit] = &[
         "messages",
         "messages that wait for an editor to read them",
         "the editor is taken for gone, and the connection ends",
+    ),
+    Limit::new(
+        "LAST_WORDS_MS",
+        LAST_WORDS_MS,
+        "milliseconds",
+        "time that an editor which says nothing more has to read what it was told",
+        "the rest is not said, and haft ends",
     ),
     Limit::new(
         "OPEN_SESSIONS_MAX",

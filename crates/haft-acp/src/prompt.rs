@@ -1,7 +1,7 @@
 //! What an editor sends as a prompt, as the text that a model reads. Files that it embeds and links come under their names;
 //! what is neither text nor a link is refused, as it was declared.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource, ResourceLink};
 
@@ -17,8 +17,9 @@ pub(crate) fn text(blocks: &[ContentBlock]) -> Result<String, String> {
             ContentBlock::ResourceLink(link) => text.push_str(&linked(link)),
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
-                    text.push_str(&reference(&file.uri, name_of(&file.uri)));
-                    let _ = write!(embedded, "\n\n{}:\n{}", place(&file.uri), fenced(&file.text));
+                    let place = Place::of(&file.uri);
+                    text.push_str(&place.reference(place.name()));
+                    let _ = write!(embedded, "\n\n{place}:\n{}", fenced(&file.text));
                 }
                 _ => return Err(refused("embedded files that are no text")),
             },
@@ -41,21 +42,68 @@ fn refused(what: &str) -> String {
 }
 
 fn linked(link: &ResourceLink) -> String {
-    reference(&link.uri, &link.name)
+    Place::of(&link.uri).reference(&link.name)
 }
 
-fn reference(uri: &str, name: &str) -> String {
-    format!("[@{name}]({})", place(uri))
+/// What a URI names: a file as tools are given it, with the lines that are meant, or anything else as it is.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    path: String,
+    /// The first and the last line, from 1.
+    lines: Option<(u32, u32)>,
 }
 
-/// Returns a file as tools are given it, and anything else as it is.
-fn place(uri: &str) -> String {
-    let Some(path) = uri.strip_prefix("file://") else { return uri.to_owned() };
-    decoded(path).unwrap_or_else(|| uri.to_owned())
+impl Place {
+    fn of(uri: &str) -> Self {
+        Self::of_file(uri).unwrap_or_else(|| Self { path: uri.to_owned(), lines: None })
+    }
+
+    fn of_file(uri: &str) -> Option<Self> {
+        let rest = uri.strip_prefix("file://")?;
+        let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+        // Signs that are not spelled as numbers are of the name, unless they lead to lines.
+        let Some((file, lines)) =
+            rest.rsplit_once('#').and_then(|(file, range)| Some((file, lines(range)?)))
+        else {
+            return Some(Self { path: decoded(rest)?, lines: None });
+        };
+        let file = file.split_once('?').map_or(file, |(file, _)| file);
+        Some(Self { path: decoded(file)?, lines: Some(lines) })
+    }
+
+    fn name(&self) -> &str {
+        let name = self.path.rsplit('/').find(|name| !name.is_empty());
+        name.unwrap_or(&self.path)
+    }
+
+    fn reference(&self, name: &str) -> String {
+        let lines = self.words_of_lines();
+        let lines = lines.map_or_else(String::new, |lines| format!(" ({lines})"));
+        format!("[@{name}]({}){lines}", self.path)
+    }
+
+    fn words_of_lines(&self) -> Option<String> {
+        let (first, last) = self.lines?;
+        let is_one = first == last;
+        Some(if is_one { format!("line {first}") } else { format!("lines {first} to {last}") })
+    }
 }
 
-fn name_of(uri: &str) -> &str {
-    uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(uri)
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        self.words_of_lines().map_or(Ok(()), |lines| write!(f, ", {lines}"))
+    }
+}
+
+/// Reads lines as editors write them after a file: `L3`, `L3:9`, `L3-9` or `L3-L9`.
+fn lines(range: &str) -> Option<(u32, u32)> {
+    let range = range.strip_prefix('L')?;
+    let number = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
+    let Some((first, last)) = range.split_once([':', '-']) else {
+        return number(range).map(|line| (line, line));
+    };
+    Some((number(first)?, number(last.strip_prefix('L').unwrap_or(last))?))
 }
 
 /// Puts the characters in their places that a URI spells as numbers.
@@ -100,6 +148,42 @@ mod tests {
                 /work/c.rs:
                 ```
                 fn c() {}
+                ```"#]],
+        );
+    }
+
+    #[test]
+    fn lines_that_are_meant_are_no_part_of_a_name() {
+        let check = |uri: &str, path: &str, lines: Option<(u32, u32)>| {
+            let place = Place { path: path.to_owned(), lines };
+            assert_eq!(Place::of(uri), place, "{uri}");
+        };
+        check("file:///w/a.rs#L3:9", "/w/a.rs", Some((3, 9)));
+        check("file:///w/a.rs?symbol=f%20g#L3:9", "/w/a.rs", Some((3, 9)));
+        check("file:///w/a%23L1.rs#L3", "/w/a#L1.rs", Some((3, 3)));
+        check("file://localhost/w/a.rs#L3-L9", "/w/a.rs", Some((3, 9)));
+        check("file:///w/a.rs#L3-9", "/w/a.rs", Some((3, 9)));
+        check("file:///w/c#/a?.rs", "/w/c#/a?.rs", None);
+        check("file:///w/a.rs#L0", "/w/a.rs#L0", None);
+        check("zed:///agent/untitled-buffer#L3:9", "zed:///agent/untitled-buffer#L3:9", None);
+    }
+
+    #[test]
+    fn a_selection_comes_with_its_lines() {
+        check(
+            json!([
+                {"type": "text", "text": "Mend "},
+                {"type": "resource", "resource": {"uri": "file:///work/c.rs#L3:4", "text": "a\nb"}},
+                {"type": "text", "text": " and "},
+                {"type": "resource_link", "uri": "file:///work/src/#L7", "name": "d.rs (7:7)"},
+            ]),
+            &expect![[r#"
+                Mend [@c.rs](/work/c.rs) (lines 3 to 4) and [@d.rs (7:7)](/work/src/) (line 7)
+
+                /work/c.rs, lines 3 to 4:
+                ```
+                a
+                b
                 ```"#]],
         );
     }

@@ -5,7 +5,9 @@ use agent_client_protocol::v1::schema::SessionUpdate;
 use haft::Registry;
 use haft_agent::{ToolResultStatus, call_title};
 use haft_contract::{Envelope, Kind};
-use haft_journal::{ChatMessage, ChatPart, ChatRole, MessageKind, PartKind, PartState};
+use haft_journal::{
+    ChatMessage, ChatPart, ChatRole, MessageFinish, MessageKind, PartKind, PartState,
+};
 use serde_json::Value;
 
 use crate::updates::{CallToShow, Updates, chunk};
@@ -33,7 +35,26 @@ pub(crate) fn message(
             (PartKind::Tool, _) => shown.extend(call(updates, registry, part)),
         }
     }
+    // Nothing else shows that nobody answered.
+    if let (Some(MessageFinish::Error), Some(error)) = (message.finish, &message.error) {
+        shown.push(updates.notice(&format!("The turn failed: {error}")));
+    }
     shown
+}
+
+/// Returns the update that says how much of the context is used after these messages; nothing if no model has answered.
+pub(crate) fn usage(
+    updates: &Updates,
+    history: &[(ChatMessage, Vec<ChatPart>)],
+) -> Option<SessionUpdate> {
+    let answers = history.iter().rev().filter(|(message, _)| {
+        message.role == ChatRole::Assistant && message.kind == MessageKind::Said
+    });
+    let mut tokens = answers.map(|(message, _)| message.tokens);
+    tokens.find_map(|last| {
+        let read = [last.input, last.cache_read, last.cache_write];
+        updates.usage(read, [last.output, last.reasoning])
+    })
 }
 
 fn call(updates: &mut Updates, registry: &Registry, part: &ChatPart) -> Vec<SessionUpdate> {
@@ -57,8 +78,10 @@ fn call(updates: &mut Updates, registry: &Registry, part: &ChatPart) -> Vec<Sess
     let status = match part.state {
         Some(PartState::OutputAvailable) => ToolResultStatus::OutputAvailable,
         Some(PartState::OutputError) => ToolResultStatus::OutputError,
-        // It is made, or not made any more, with the next prompt.
-        Some(PartState::InputAvailable | PartState::InputStreaming) | None => return shown,
+        Some(PartState::InputAvailable | PartState::InputStreaming) | None => {
+            shown.push(updates.left_open(id));
+            return shown;
+        }
     };
     let envelope = part.output_json.as_deref().and_then(|json| serde_json::from_str(json).ok());
     if let Some(envelope) = envelope {

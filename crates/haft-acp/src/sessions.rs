@@ -6,19 +6,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema::{
-    ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo, SessionInfoUpdate,
-    SessionUpdate, StopReason,
+    ConfigOptionUpdate, CurrentModeUpdate, ListSessionsRequest, ListSessionsResponse, SessionId,
+    SessionInfo, SessionInfoUpdate, SessionUpdate, StopReason,
 };
 use agent_client_protocol::{Error, ErrorCode};
-use haft_agent::{AgentError, Chat, NewChat, Prompt, TurnEnd};
+use haft_agent::{AgentError, Changes, Chat, NewChat, Prompt, TurnEnd};
 use haft_journal::{ChatId, ChatQuery, ChatSession};
-use tokio_util::sync::CancellationToken;
 
-use crate::connection::ServeParts;
 use crate::editor::Desk;
 use crate::failure::{error, failure, invalid, not_open};
 use crate::limits::{LISTED_SESSIONS_MAX, OPEN_SESSIONS_MAX};
-use crate::modes::is_offered;
+use crate::modes::{is_offered, modes, options};
+use crate::open::{Open, Turn};
+use crate::preparation::ServeParts;
 use crate::replay;
 use crate::updates::{Updates, chunk};
 
@@ -30,54 +30,9 @@ pub(crate) struct Sessions {
     open: Mutex<HashMap<ChatId, Arc<Open>>>,
 }
 
-/// One session that is open.
-pub(crate) struct Open {
-    pub(crate) id: ChatId,
-    // The turn that goes on has it; nothing while another agent takes over, or if that failed.
-    chat: tokio::sync::Mutex<Option<Chat>>,
-    // Written by requests, which come one after the other, and by the end of a turn.
-    turn: Mutex<Option<CancellationToken>>,
-    // The agent that the next turn is had with.
-    agent: Mutex<String>,
-}
-
-/// A turn that is about to be had. While it is there, no other one is.
-pub(crate) struct Turn {
-    open: Arc<Open>,
-    pub(crate) stop: CancellationToken,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *locked(&self.open.turn) = None;
-    }
-}
-
-impl Open {
-    fn new(chat: Chat) -> Self {
-        Self {
-            id: chat.id().clone(),
-            agent: Mutex::new(chat.agent().to_owned()),
-            chat: tokio::sync::Mutex::new(Some(chat)),
-            turn: Mutex::default(),
-        }
-    }
-
-    /// Returns the agent that the next turn is had with.
-    pub(crate) fn agent(&self) -> String {
-        locked(&self.agent).clone()
-    }
-
-    /// Stops the turn, if there is one.
-    pub(crate) fn cancel(&self) {
-        if let Some(stop) = &*locked(&self.turn) {
-            stop.cancel();
-        }
-    }
-}
-
 impl Sessions {
     pub(crate) fn new(desk: Arc<Desk>, parts: ServeParts) -> Self {
+        desk.settle_in(parts.runtime.roots().clone());
         Self { desk, parts, open: Mutex::default() }
     }
 
@@ -88,7 +43,7 @@ impl Sessions {
     }
 
     fn opened(&self) -> MutexGuard<'_, HashMap<ChatId, Arc<Open>>> {
-        locked(&self.open)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a session in a directory.
@@ -96,8 +51,16 @@ impl Sessions {
         self.check_place(directory)?;
         self.check_room()?;
         let new = NewChat { agent: self.parts.agent.clone(), ..NewChat::default() };
-        let chat = self.parts.host.begin(new).await.map_err(|err| failure(&err))?;
-        Ok(self.take(chat))
+        let begun = self.parts.host.begin(new).await;
+        begun.map(|chat| self.take(chat)).map_err(|err| self.with_notices(failure(&err)))
+    }
+
+    /// Adds to an error what is said in sessions, because there is none to say it in: it may be the reason.
+    fn with_notices(&self, err: Error) -> Error {
+        let lines: Vec<&str> = std::iter::once(err.message.as_str())
+            .chain(self.parts.notices.iter().map(String::as_str))
+            .collect();
+        error(err.code, lines.join("\n\n"))
     }
 
     /// Opens a session that was had before.
@@ -128,6 +91,15 @@ impl Sessions {
         Updates::new(root, self.parts.context_tokens, self.desk.takes_notices())
     }
 
+    /// Says what a session is called that was had before.
+    pub(crate) async fn introduce(&self, open: &Open) {
+        // While a turn goes on, its end says so.
+        let Ok(mut chat) = open.chat.try_lock() else { return };
+        if let Some(chat) = chat.as_mut() {
+            self.tell_title(chat).await;
+        }
+    }
+
     /// Shows what was said in a session.
     pub(crate) async fn replay(&self, open: &Open) -> Result<(), Error> {
         let chat = open.chat.try_lock().map_err(|_| busy(&open.id))?;
@@ -138,6 +110,8 @@ impl Sessions {
             self.desk
                 .replay(&open.id, |updates| replay::message(updates, &registry, message, parts));
         }
+        self.desk
+            .replay(&open.id, |updates| replay::usage(updates, &history).into_iter().collect());
         Ok(())
     }
 
@@ -177,7 +151,11 @@ impl Sessions {
         self.opened().remove(&open.id);
         self.desk.close(&open.id);
         open.cancel();
-        open.chat.lock().await.take();
+        let chat = open.chat.lock().await.take();
+        // Also those in the background that a turn left which came to no good end.
+        if let Some(chat) = chat {
+            chat.stop_background().await;
+        }
     }
 
     /// Closes all sessions, and returns when their turns are over.
@@ -193,34 +171,79 @@ impl Sessions {
 
     /// Begins a turn, which what comes next from the editor can cancel.
     pub(crate) fn begin_turn(&self, open: &Arc<Open>) -> Result<Turn, Error> {
-        let mut turn = locked(&open.turn);
-        if turn.is_some() {
-            return Err(busy(&open.id));
-        }
-        let stop = CancellationToken::new();
-        *turn = Some(stop.clone());
-        drop(turn);
+        let turn = open.begin_turn().ok_or_else(|| busy(&open.id))?;
         self.desk.speak(&open.id);
-        Ok(Turn { open: Arc::clone(open), stop })
+        Ok(turn)
     }
 
     /// Has a turn, and those after it in which the agent is told what came of subagents in the background. Nothing is said in
     /// the session after a cancelled one.
-    pub(crate) async fn have(&self, turn: Turn, text: String) -> Result<StopReason, Error> {
-        let open = &turn.open;
+    pub(crate) async fn have(&self, mut turn: Turn, text: String) -> Result<StopReason, Error> {
+        let open = Arc::clone(&turn.open);
         let mut slot = open.chat.lock().await;
-        let end = match self.hand_over(open, &mut slot).await {
-            Ok(chat) => turns(chat, text, &turn.stop).await.map_err(|err| failure(&err)),
-            Err(err) => Err(err),
-        };
-        if turn.stop.is_cancelled() {
+        let end = self.turns(&turn, &mut slot, text).await;
+        let is_cancelled = turn.stop.is_cancelled();
+        if is_cancelled {
             self.desk.hush(&open.id);
-            return Ok(StopReason::Cancelled);
-        }
-        if let Some(chat) = slot.as_mut() {
+        } else if let Some(chat) = slot.as_mut() {
             self.tell_title(chat).await;
         }
+        self.end(&mut turn, &mut slot).await;
+        if is_cancelled {
+            return Ok(StopReason::Cancelled);
+        }
         end.map(|end| self.stop_reason(&open.id, end))
+    }
+
+    /// Has turns until no subagent in the background is left whose end the agent is to be told.
+    async fn turns(
+        &self,
+        turn: &Turn,
+        slot: &mut Option<Chat>,
+        text: String,
+    ) -> Result<TurnEnd, Error> {
+        let mut prompt = Prompt::Say(text);
+        loop {
+            let chat = self.hand_over(&turn.open, slot).await?;
+            let end = chat.turn(prompt, turn.stop.clone()).await.map_err(|err| failure(&err))?;
+            let is_done = matches!(end, TurnEnd::Done { .. });
+            if !is_done || !self.comes_news(turn, slot).await? {
+                return Ok(end);
+            }
+            prompt = Prompt::GoOn;
+        }
+    }
+
+    /// Waits until there is something to tell the agent, and returns whether there is. Another agent that is chosen meanwhile
+    /// takes over at once.
+    async fn comes_news(&self, turn: &Turn, slot: &mut Option<Chat>) -> Result<bool, Error> {
+        loop {
+            let chosen = turn.open.chosen.notified();
+            let chat = self.hand_over(&turn.open, slot).await?;
+            tokio::select! {
+                biased;
+                // A turn that is cancelled before it begins stops what is in the background.
+                () = turn.stop.cancelled() => return Ok(true),
+                comes_news = chat.next_background() => return Ok(comes_news),
+                () = chosen => {}
+            }
+        }
+    }
+
+    /// Ends a turn. Whoever was chosen meanwhile takes over before, so that nothing goes on that another agent had begun.
+    async fn end(&self, turn: &mut Turn, slot: &mut Option<Chat>) {
+        loop {
+            let agent = match self.hand_over(&turn.open, slot).await {
+                Ok(chat) => chat.agent().to_owned(),
+                Err(err) => {
+                    self.desk.notice(&turn.open.id, &err.message);
+                    turn.open.agent()
+                }
+            };
+            if turn.end(&agent) {
+                return;
+            }
+        }
     }
 
     fn stop_reason(&self, session: &ChatId, end: TurnEnd) -> StopReason {
@@ -239,6 +262,9 @@ impl Sessions {
 
     async fn tell_title(&self, chat: &mut Chat) {
         let Ok(row) = chat.row().await else { return };
+        if row.title.is_none() {
+            return;
+        }
         let info = SessionInfoUpdate::new()
             .title(row.title)
             .updated_at((self.parts.time)(row.updated_at_ms));
@@ -255,11 +281,11 @@ impl Sessions {
                 offered.join(", ")
             )));
         }
-        *locked(&open.agent) = agent.to_owned();
-        match open.chat.try_lock() {
-            Ok(mut slot) => self.hand_over(open, &mut slot).await.map(|_| ()),
-            Err(_) => Ok(()),
+        if open.choose(agent) {
+            return Ok(());
         }
+        let mut slot = open.chat.lock().await;
+        self.hand_over(open, &mut slot).await.map(|_| ())
     }
 
     /// Returns the chat of a session, with the agent that was chosen.
@@ -269,22 +295,52 @@ impl Sessions {
         slot: &'a mut Option<Chat>,
     ) -> Result<&'a mut Chat, Error> {
         let agent = open.agent();
-        let former = slot.as_ref().map(|chat| chat.agent().to_owned());
-        if former.as_ref() != Some(&agent) {
-            // A chat is open once, so it is closed before another agent opens it.
-            slot.take();
-            match self.parts.host.open_as(&open.id, &agent).await {
-                Ok(chat) => *slot = Some(chat),
-                Err(err) => {
-                    *slot = self.parts.host.open(&open.id).await.ok();
-                    if let Some(chat) = slot {
-                        *locked(&open.agent) = chat.agent().to_owned();
-                    }
-                    return Err(failure(&err));
-                }
-            }
+        if slot.as_ref().is_none_or(|chat| chat.agent() != agent) {
+            self.take_over(open, slot, &agent).await?;
         }
         slot.as_mut().ok_or_else(|| not_open(open.id.as_str()))
+    }
+
+    /// Has another agent open the chat. Those who work in the background for the one before are stopped: they may more than
+    /// this one, perhaps, and nobody who chooses an agent that may less wants that to go on.
+    async fn take_over(
+        &self,
+        open: &Open,
+        slot: &mut Option<Chat>,
+        agent: &str,
+    ) -> Result<(), Error> {
+        let stopped = match slot {
+            Some(chat) => chat.stop_background().await,
+            None => 0,
+        };
+        // A chat is open once, so it is closed before another agent opens it.
+        slot.take();
+        let changes = Changes { agent: Some(agent.to_owned()), ..Changes::default() };
+        match self.parts.host.open_with(&open.id, &changes).await {
+            Ok(chat) => *slot = Some(chat),
+            Err(err) => {
+                *slot = self.parts.host.open(&open.id).await.ok();
+                if let Some(chat) = slot {
+                    open.choose(chat.agent());
+                    self.tell_agent(open);
+                }
+                return Err(failure(&err));
+            }
+        }
+        if stopped > 0 {
+            self.desk.notice(&open.id, &stopped_for(stopped, agent));
+        }
+        Ok(())
+    }
+
+    /// Says which agent works in a session, where the editor may think that it is another one.
+    fn tell_agent(&self, open: &Open) {
+        let (agents, agent) = (&self.parts.agents, open.agent());
+        let mode = CurrentModeUpdate::new(modes(agents, &agent).current_mode_id);
+        let options = ConfigOptionUpdate::new(options(agents, &agent));
+        let updates =
+            [SessionUpdate::CurrentModeUpdate(mode), SessionUpdate::ConfigOptionUpdate(options)];
+        self.desk.say(&open.id, updates.into());
     }
 
     fn check_room(&self) -> Result<(), Error> {
@@ -304,6 +360,11 @@ impl Sessions {
         if directory.is_absolute() && roots.iter().any(|root| place.starts_with(root)) {
             return Ok(());
         }
+        if !directory.is_absolute() {
+            return Err(invalid(format!(
+                "the session's directory is {directory:?}: expected an absolute path"
+            )));
+        }
         let root = self.parts.runtime.roots().workspace().display();
         let directory = directory.display();
         Err(invalid(format!(
@@ -313,34 +374,17 @@ impl Sessions {
     }
 }
 
-/// Has turns until no subagent in the background is left whose end the agent is to be told.
-async fn turns(
-    chat: &mut Chat,
-    text: String,
-    stop: &CancellationToken,
-) -> Result<TurnEnd, AgentError> {
-    let mut end = chat.turn(Prompt::Say(text), stop.clone()).await?;
-    while matches!(end, TurnEnd::Done { .. }) {
-        let is_told = tokio::select! {
-            biased;
-            // A turn that is cancelled before it begins stops what is in the background.
-            () = stop.cancelled() => true,
-            is_told = chat.next_background() => is_told,
-        };
-        if !is_told {
-            break;
-        }
-        end = chat.turn(Prompt::GoOn, stop.clone()).await?;
-    }
-    Ok(end)
+/// Says what became of subagents when another agent took over.
+fn stopped_for(stopped: usize, agent: &str) -> String {
+    let who = match stopped {
+        1 => "A subagent in the background was stopped".to_owned(),
+        stopped => format!("{stopped} subagents in the background were stopped"),
+    };
+    format!("{who}, because {agent} works in this session now.")
 }
 
 fn busy(session: &ChatId) -> Error {
     let message =
         format!("a prompt of session {session} is being worked on: wait for its end, or cancel it");
     error(ErrorCode::INVALID_REQUEST, message)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,15 +3,16 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use agent_client_protocol::Lines;
-use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _, future};
+use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _, future, stream};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{MESSAGE_BYTES_MAX, MESSAGES_WAITING_MAX};
+use crate::limits::{LAST_WORDS_MS, MESSAGE_BYTES_MAX, MESSAGES_WAITING_MAX};
 
 /// Counts the updates that were handed over and not yet written.
 #[derive(Default)]
@@ -19,6 +20,10 @@ pub(crate) struct Outgoing {
     waiting: AtomicUsize,
     /// Cancelled when the editor does not read any more.
     unread: CancellationToken,
+    /// Cancelled when the editor says nothing more.
+    hung_up: CancellationToken,
+    /// Whether the editor closed its end.
+    is_closed: AtomicBool,
 }
 
 impl Outgoing {
@@ -39,6 +44,26 @@ impl Outgoing {
     pub(crate) async fn unread(&self) {
         self.unread.cancelled().await;
     }
+
+    /// Returns whether the editor closed its end, which is how most of them go away.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Takes down why nothing can be written.
+    fn failed(&self, err: LinesCodecError) -> io::Error {
+        let err = failed(err);
+        if err.kind() == io::ErrorKind::BrokenPipe {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
+        err
+    }
+
+    /// Waits until an editor that says nothing more had its time to read what it was told before.
+    pub(crate) async fn left(&self) {
+        self.hung_up.cancelled().await;
+        tokio::time::sleep(Duration::from_millis(LAST_WORDS_MS)).await;
+    }
 }
 
 /// Returns the lines that a connection is made of.
@@ -51,11 +76,15 @@ pub(crate) fn lines(
     impl Stream<Item = io::Result<String>> + Send + 'static,
 > {
     let read = FramedRead::new(Box::pin(input), LinesCodec::new_with_max_length(MESSAGE_BYTES_MAX));
+    let hung_up = outgoing.hung_up.clone();
+    let end = stream::once(async move { hung_up.cancel() }).filter_map(|()| future::ready(None));
+    let read = read.map(|line| line.map_err(failed)).chain(end);
+    let writing = Arc::clone(&outgoing);
     let write = FramedWrite::new(Box::pin(output), LinesCodec::new()).with(move |line: String| {
-        outgoing.written();
+        writing.written();
         future::ready(Ok::<_, LinesCodecError>(line))
     });
-    Lines::new(write.sink_map_err(failed), read.map(|line| line.map_err(failed)))
+    Lines::new(write.sink_map_err(move |err| outgoing.failed(err)), read)
 }
 
 fn failed(err: LinesCodecError) -> io::Error {

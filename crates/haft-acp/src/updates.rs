@@ -45,6 +45,8 @@ pub(crate) struct Shown {
     pub(crate) kind: ToolKind,
     /// What it changes.
     pub(crate) changes: Vec<ToolCallContent>,
+    /// The first file that it names.
+    place: Option<PathBuf>,
     todos: Option<Plan>,
 }
 
@@ -92,11 +94,8 @@ impl Updates {
             }
             Happened::ToolInput { id, tool, .. } => self.input_comes(id, &tool),
             Happened::StepEnded { usage, .. } => {
-                let read =
-                    usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
-                let written = usage.output.saturating_add(usage.reasoning);
-                let used = read.saturating_add(written);
-                vec![SessionUpdate::UsageUpdate(UsageUpdate::new(used, self.context_tokens))]
+                let read = [usage.input, usage.cache_read, usage.cache_write];
+                self.usage(read, [usage.output, usage.reasoning]).into_iter().collect()
             }
             Happened::Compacted { .. } => {
                 vec![
@@ -106,6 +105,10 @@ impl Updates {
                 ]
             }
             Happened::Notice { text } => vec![self.notice(&text)],
+            Happened::Retry { error, wait_ms, .. } => {
+                let seconds = wait_ms.div_ceil(1_000);
+                vec![self.notice(&format!("{error}\nThe model is asked again in {seconds} s."))]
+            }
             Happened::TurnEnded { .. } => self.give_up_coming(),
             happened => self.of_call(happened, None, before),
         }
@@ -148,6 +151,15 @@ impl Updates {
         }
     }
 
+    /// Returns the update that says how much of the context is used: what the model read last, and what it wrote then. An answer
+    /// that was stopped reports nothing, and the context is not empty after it.
+    pub(crate) fn usage(&self, read: [u64; 3], written: [u64; 2]) -> Option<SessionUpdate> {
+        let tokens = read.into_iter().chain(written);
+        let used = tokens.fold(0, u64::saturating_add);
+        let update = UsageUpdate::new(used, self.context_tokens);
+        (used > 0).then_some(SessionUpdate::UsageUpdate(update))
+    }
+
     fn chunk(&self, text: String) -> ContentChunk {
         chunk(text, self.message.clone())
     }
@@ -184,15 +196,18 @@ impl Updates {
         let content: Vec<_> = diffs.into_iter().map(ToolCallContent::Diff).collect();
         let todos = (call.tool == "todo").then(|| plan(call.input)).flatten();
         let (title, kind) = (call.title.clone(), tool_kind(call.kind));
-        let shown = Shown { title, kind, changes: content.clone(), todos };
-        self.under_way.insert(call.id.clone(), shown);
-        let is_announced = self.coming.remove(&call.id);
+        let place = places.first().cloned();
+        let shown = Shown { title, kind, changes: content.clone(), place, todos };
+        // One that was left open by a process which was killed is shown already, too.
+        let is_open = self.under_way.insert(call.id.clone(), shown).is_some();
+        let is_announced = self.coming.remove(&call.id) || is_open;
+        let line = line_of(call.tool, call.input);
         let shown = ToolCall::new(call.id, call.title)
             .name(call.tool.to_owned())
             .kind(kind)
             .status(ToolCallStatus::InProgress)
             .content(content)
-            .locations(places.into_iter().map(ToolCallLocation::new).collect())
+            .locations(places.into_iter().map(|place| at(place, line)).collect())
             .raw_input(call.input.clone());
         let update = if is_announced {
             SessionUpdate::ToolCallUpdate(ToolCallUpdate::from(shown))
@@ -210,7 +225,7 @@ impl Updates {
         status: ToolResultStatus,
         envelope: &Envelope,
     ) -> Vec<SessionUpdate> {
-        let Shown { mut changes, todos, .. } = self.under_way.remove(id).unwrap_or_default();
+        let Shown { mut changes, place, todos, .. } = self.under_way.remove(id).unwrap_or_default();
         let (status, is_done) = match status {
             ToolResultStatus::OutputAvailable => (ToolCallStatus::Completed, true),
             ToolResultStatus::OutputError => (ToolCallStatus::Failed, false),
@@ -219,10 +234,21 @@ impl Updates {
         if !is_done || (changes.is_empty() && todos.is_none()) {
             changes.extend(result(tool, envelope));
         }
-        let fields = ToolCallUpdateFields::new().status(status).content(changes);
+        let line = first_changed_line(envelope);
+        let changed = place.zip(line).map(|(place, line)| vec![at(place, Some(line))]);
+        let fields = ToolCallUpdateFields::new().status(status).content(changes).locations(changed);
         let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields));
         let todos = todos.filter(|_| is_done).map(SessionUpdate::Plan);
         std::iter::once(update).chain(todos).collect()
+    }
+
+    /// Returns the update for a call that a process which was killed left open. Nothing goes on in it, and nobody has looked yet
+    /// what became of it.
+    pub(crate) fn left_open(&self, id: &str) -> SessionUpdate {
+        let mut content = self.shown(id).changes;
+        content.push(text_content(LEFT_OPEN));
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Pending).content(content);
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields))
     }
 
     /// Returns an update that says something which is no part of the conversation.
@@ -234,6 +260,35 @@ impl Updates {
         let more = Some(more.trim()).filter(|more| !more.is_empty()).map(str::to_owned);
         SessionUpdate::Notice(Notice::new(NoticeSeverity::Info, title).description(more))
     }
+}
+
+/// What is said of a call that was left open.
+const LEFT_OPEN: &str = "haft ended before this call did, so it may or may not have happened. That is looked up with your next prompt: what was \
+                         begun is not repeated, and what was not begun is not made.";
+
+/// Returns a place in a file.
+fn at(place: PathBuf, line: Option<u32>) -> ToolCallLocation {
+    ToolCallLocation::new(place).line(line)
+}
+
+/// Returns the line that a call is about.
+fn line_of(tool: &str, input: &Value) -> Option<u32> {
+    let name = match tool {
+        "read" => "start_line",
+        "lsp" => "line",
+        _ => return None,
+    };
+    line(input.get(name)?)
+}
+
+/// Returns the line at which a call changed its file.
+fn first_changed_line(envelope: &Envelope) -> Option<u32> {
+    let Envelope::Output { data, .. } = envelope else { return None };
+    line(data.get("first_changed_line")?)
+}
+
+fn line(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_u64()?).ok()
 }
 
 /// Returns the name of a call in the session, which one of a subagent shares with others otherwise.
@@ -271,3 +326,6 @@ fn plan(input: &Value) -> Option<Plan> {
     };
     Some(Plan::new(todos.into_iter().filter_map(entry).collect()))
 }
+
+#[cfg(test)]
+mod tests;

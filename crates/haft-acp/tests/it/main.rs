@@ -6,6 +6,7 @@
 )]
 
 mod asking;
+mod choosing;
 mod opening;
 mod stage;
 mod turns;

@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Error, JsonRpcRequest};
 use expect_test::expect;
-use haft_acp::limits::{LISTED_SESSIONS_MAX, MESSAGE_BYTES_MAX, OPEN_SESSIONS_MAX};
+use haft_acp::limits::{LAST_WORDS_MS, LISTED_SESSIONS_MAX, MESSAGE_BYTES_MAX, OPEN_SESSIONS_MAX};
 use haft_scripted_model::Reply;
 use serde_json::{Value, json};
 
@@ -106,6 +106,8 @@ async fn a_session_is_loaded_with_what_was_said() {
                 tool_call c1 title=read notes.txt kind=read status=in_progress at=ROOT/notes.txt
                 tool_call_update c1 status=completed text="```\none\n```"
                 agent_message_chunk "It says one."
+                usage_update
+                session_info_update What does it say?
             "#]]
             .assert_eq(&told);
             ask(desk, load()).await.unwrap();
@@ -124,7 +126,7 @@ async fn a_session_is_loaded_with_what_was_said() {
             desk.introduce().await;
             let resume = ResumeSessionRequest::new(session.clone(), desk.root.clone());
             ask(desk, resume).await.unwrap();
-            assert_eq!(desk.told(), "");
+            assert_eq!(desk.told(), "session_info_update What does it say?\n");
         })
         .await;
 }
@@ -142,6 +144,10 @@ async fn what_cannot_be_opened_says_why() {
             };
             let value = |response: Result<_, Error>| response.map(|response| json!(response));
             check(value(ask(desk, NewSessionRequest::new("/")).await), expect!["-32602: the session's directory / is not within ROOT, where this haft works: have the editor start `haft acp --root /`"]);
+            check(
+                value(ask(desk, NewSessionRequest::new("project")).await),
+                expect![[r#"-32602: the session's directory is "project": expected an absolute path"#]],
+            );
             let load = |id: &str| LoadSessionRequest::new(id.to_owned(), desk.root.clone());
             let loaded = |response: Result<_, Error>| response.map(|response| json!(response));
             check(loaded(ask(desk, load("nonsense")).await), expect![[r#"-32602: "nonsense" is no id of a session: expected ses_ and 26 digits and letters, such as ses_01k652pf2dbsqq10cjmetcbnq7"#]]);
@@ -249,4 +255,26 @@ async fn a_message_that_is_too_long_ends_the_connection() {
     let err = place.read_line(padded(MESSAGE_BYTES_MAX + 1)).await.unwrap_err();
     expect!["the connection to the editor broke: a message is longer than 8388608 bytes"]
         .assert_eq(&err.to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_hung_up_has_so_long_to_read() {
+    let place = Place::new([]);
+    // So little is taken in without being read that no answer fits.
+    let (ours, theirs) = tokio::io::duplex(16);
+    let (input, served) = place.greet(theirs).await;
+    let begun = tokio::time::Instant::now();
+    drop(input);
+    served.await.unwrap().unwrap();
+    assert_eq!(begun.elapsed().as_millis(), u128::from(LAST_WORDS_MS));
+    drop(ours);
+}
+
+#[tokio::test]
+async fn an_editor_that_closed_its_end_is_gone_and_nothing_broke() {
+    let (ours, theirs) = tokio::io::duplex(16);
+    drop(ours);
+    let (input, served) = Place::new([]).greet(theirs).await;
+    served.await.unwrap().unwrap();
+    drop(input);
 }

@@ -21,7 +21,7 @@ use haft::{
     Clock, Limits, Networking, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox,
     SessionOptions,
 };
-use haft_acp::{Editor, ServeError, ServeParts, serve};
+use haft_acp::{Editor, ServeError, ServeParts, ready, serve};
 use haft_agent::{
     AgentBounds, AgentHost, AgentPlaces, FoundAgents, HostParts, Models, Random, Surroundings,
     find_agents,
@@ -36,6 +36,7 @@ use haft_tools::{Profile, ToolOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
@@ -181,12 +182,30 @@ impl Place {
         let (mut ours, theirs) = tokio::io::duplex(64 * 1024);
         let (input, output) = tokio::io::split(theirs);
         let serving = tokio::spawn(async move {
-            serve(&editor, parts, input, output, CancellationToken::new()).await
+            serve(&editor, ready(parts), input, output, CancellationToken::new()).await
         });
         // Whoever does not want to read more hangs up.
         let _ = ours.write_all(format!("{line}\n").as_bytes()).await;
         drop(ours);
         serving.await.unwrap()
+    }
+
+    /// Has somebody introduce himself whose answers go there; returns the end that he speaks into, and how that ends.
+    pub(crate) async fn greet(
+        &self,
+        output: DuplexStream,
+    ) -> (DuplexStream, JoinHandle<Result<(), ServeError>>) {
+        let editor = Editor::new();
+        let Process { host, runtime, agents } = self.process(&editor);
+        let parts = self.parts(host, runtime, agents);
+        let (mut ours, input) = tokio::io::duplex(64 * 1024);
+        let serving = tokio::spawn(async move {
+            serve(&editor, ready(parts), input, output, CancellationToken::new()).await
+        });
+        let params = json!({"protocolVersion": 1});
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        ours.write_all(format!("{hello}\n").as_bytes()).await.unwrap();
+        (ours, serving)
     }
 
     fn parts(
@@ -202,6 +221,7 @@ impl Place {
             agent: "build".to_owned(),
             context_tokens: CONTEXT_TOKENS,
             time: |time_ms| format!("at {time_ms}"),
+            notices: Vec::new(),
         }
     }
 
@@ -213,7 +233,7 @@ impl Place {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let serving = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
-            serve(&editor, parts, input, output, CancellationToken::new()).await
+            serve(&editor, ready(parts), input, output, CancellationToken::new()).await
         });
         let noted = Arc::new(Noted {
             answers: Mutex::new(answers.iter().copied().collect()),
@@ -431,7 +451,8 @@ fn call(update: &Value) -> String {
         words.extend(update[name].as_str().map(|value| format!("{name}={value}")));
     }
     for place in update["locations"].as_array().into_iter().flatten() {
-        words.push(format!("at={}", place["path"].as_str().unwrap()));
+        let line = place["line"].as_u64().map_or_else(String::new, |line| format!(":{line}"));
+        words.push(format!("at={}{line}", place["path"].as_str().unwrap()));
     }
     for content in update["content"].as_array().into_iter().flatten() {
         match content["type"].as_str().unwrap() {

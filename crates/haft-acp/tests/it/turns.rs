@@ -1,5 +1,6 @@
 //! What an editor is told of turns, and how it stops them.
 
+use agent_client_protocol::v1::schema::LoadSessionRequest;
 use expect_test::expect;
 use haft_acp::limits::SHOWN_CHANGE_BYTES_MAX;
 use haft_scripted_model::{Reply, When};
@@ -13,7 +14,7 @@ async fn an_editor_is_told_what_happens() {
         Reply::new()
             .reasoning("Let me see.")
             .text("I look.")
-            .call("read", json!({"path": "notes.txt"})),
+            .call("read", json!({"path": "notes.txt", "start_line": 1})),
         Reply::new()
             .call("edit", json!({"path": "notes.txt", "old_string": "two", "new_string": "2"}))
             .call("todo", json!({"todos": [{"content": "Mend it", "status": "completed"}]})),
@@ -28,14 +29,14 @@ async fn an_editor_is_told_what_happens() {
                 agent_thought_chunk "Let me see."
                 agent_message_chunk "I look."
                 tool_call c1 title=read
-                tool_call_update c1 title=read notes.txt kind=read status=in_progress at=ROOT/notes.txt
+                tool_call_update c1 title=read notes.txt kind=read status=in_progress at=ROOT/notes.txt:1
                 tool_call_update c1 status=completed text="```\none\ntwo\n```"
                 usage_update
                 tool_call c2 title=edit
                 tool_call c3 title=todo
                 tool_call_update c2 title=edit notes.txt kind=edit status=in_progress at=ROOT/notes.txt diff=ROOT/notes.txt:"two"->"2"
                 tool_call_update c3 title=todo kind=other status=in_progress
-                tool_call_update c2 status=completed diff=ROOT/notes.txt:"two"->"2"
+                tool_call_update c2 status=completed at=ROOT/notes.txt:2 diff=ROOT/notes.txt:"two"->"2"
                 tool_call_update c3 status=completed
                 plan Mend it (completed)
                 usage_update
@@ -67,7 +68,6 @@ async fn nothing_is_said_after_a_cancelled_prompt() {
             assert_eq!(reason(prompt.block_task().await), "cancelled");
             expect![[r#"
                 agent_message_chunk "I begin. "
-                usage_update
             "#]].assert_eq(&desk.told());
             assert_eq!(desk.say(&session, "three").await, "end_turn");
             expect![[r#"
@@ -162,7 +162,16 @@ async fn a_model_that_fails_is_an_error_of_the_prompt() {
     place
         .edit(&[], async |desk| {
             let session = desk.begin().await;
-            expect!["-32603: openai did not accept the key: check that key_variable is set and valid (HTTP 401: no such key)"].assert_eq(&desk.say(&session, "go").await);
+            expect!["-32603: openai wants a key, and none was sent: name the environment variable that holds it (key_variable) (HTTP 401: no such key)"].assert_eq(&desk.say(&session, "go").await);
+            desk.told();
+            // Whoever opens the session later sees why nothing follows.
+            let load = LoadSessionRequest::new(session.clone(), desk.root.clone());
+            desk.connection.send_request(load).block_task().await.unwrap();
+            expect![[r#"
+                user_message_chunk "go"
+                notice {"severity":"info","title":"The turn failed: openai wants a key, and none was sent: name the environment variable that holds it (key_variable) (HTTP 401: no such key)"}
+                session_info_update go
+            "#]].assert_eq(&desk.told());
         })
         .await;
 }

@@ -1,0 +1,124 @@
+//! Another agent goes on with a session: nothing that the one before had begun goes on beyond what the new one may.
+
+use agent_client_protocol::v1::schema::{CloseSessionRequest, SessionId, SetSessionModeRequest};
+use expect_test::expect;
+use haft_journal::{ChatId, ChatQuery, ChatStatus};
+use haft_scripted_model::{Reply, When};
+use serde_json::json;
+
+use crate::stage::{Desk, Place, reason};
+
+/// A model that has somebody write in the background, and says this of it.
+fn delegating(beginning: Reply) -> Place {
+    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let task = json!({"subagent_type": "general", "prompt": "Write it", "background": true});
+    let write = json!({"path": "free.txt", "content": "new\n"});
+    Place::new([
+        Reply::new().call("task", task).when(last("go")),
+        Reply::new().waiting_for("the switch").call("write", write).when(last("Write it")),
+        beginning.when(last("it works in the background")),
+        Reply::new().text("So it was.").when(last("was stopped before it was done")),
+    ])
+}
+
+async fn plan(desk: &Desk, session: &SessionId) {
+    let mode = SetSessionModeRequest::new(session.clone(), "plan");
+    desk.connection.send_request(mode).block_task().await.unwrap();
+}
+
+/// Looks what became of the subagent, which would write by now if it could.
+async fn check_stopped(place: &Place, session: &SessionId) {
+    place.model.release("the switch");
+    let parent = Some(ChatId::parse(&session.0).unwrap());
+    let children = place.journal.chats(ChatQuery { parent, ..ChatQuery::default() }).await.unwrap();
+    let statuses: Vec<ChatStatus> = children.iter().map(|child| child.status).collect();
+    assert_eq!(statuses, [ChatStatus::Aborted]);
+    assert_eq!(place.read("free.txt"), None);
+}
+
+/// Returns what was told without the names of subagents, and without the word of the choice, which comes when it may.
+fn told(desk: &Desk) -> String {
+    let told = desk.told().replace("config_option_update plan\n", "");
+    let child = told.split("task ses_").nth(1).and_then(|rest| rest.get(..26)).unwrap_or("none");
+    told.replace(child, "CHILD")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_works_in_the_background_is_stopped_when_another_agent_is_chosen() {
+    let place = delegating(Reply::new().text("It runs."));
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            let prompt = desk.prompt(&session, "go");
+            desk.until_told("It runs.").await;
+            place.model.wait_until_held("the switch");
+            plan(desk, &session).await;
+            assert_eq!(reason(prompt.block_task().await), "end_turn");
+            check_stopped(&place, &session).await;
+            expect![[r#"
+                tool_call c1 title=task
+                tool_call_update c1 title=task general kind=other status=in_progress
+                tool_call_update c1 status=completed text="{\"session_id\":\"ses_CHILD\",\"note\":\"it works in the background; what comes of it is told when it ends, so do not wait for it and do not ask again\"}"
+                usage_update
+                agent_message_chunk "It runs."
+                usage_update
+                notice {"severity":"info","title":"A subagent in the background was stopped, because plan works in this session now."}
+                notice {"severity":"info","title":"background task ses_CHILD (general) was stopped before it was done."}
+                agent_message_chunk "So it was."
+                usage_update
+                session_info_update go
+            "#]]
+            .assert_eq(&told(desk));
+        })
+        .await;
+    let requests = place.model.requests();
+    assert!(!requests.last().unwrap().text().contains("\"write\""), "plan is told of it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_choice_in_a_turn_holds_when_the_turn_is_over() {
+    let place = delegating(Reply::new().text("It runs.").waiting_for("the rest"));
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            let prompt = desk.prompt(&session, "go");
+            desk.until_told("It runs.").await;
+            place.model.wait_until_held("the switch");
+            plan(desk, &session).await;
+            place.model.release("the rest");
+            assert_eq!(reason(prompt.block_task().await), "end_turn");
+            check_stopped(&place, &session).await;
+            assert!(told(desk).ends_with("session_info_update go\n"));
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_works_on_whom_a_turn_left_that_failed() {
+    let close = async |desk: &Desk, session: &SessionId| {
+        let close = CloseSessionRequest::new(session.clone());
+        desk.connection.send_request(close).block_task().await.unwrap();
+    };
+    let check = async |is_closed: bool| {
+        let place = delegating(Reply::failure(401, "no such key"));
+        place
+            .edit(&[], async |desk| {
+                let session = desk.begin().await;
+                let said = desk.say(&session, "go").await;
+                assert!(said.starts_with("-32603: "), "{said}");
+                place.model.wait_until_held("the switch");
+                if is_closed {
+                    close(desk, &session).await;
+                } else {
+                    plan(desk, &session).await;
+                    let told = desk.told();
+                    let notice = "A subagent in the background was stopped, because plan works in this session now.";
+                    assert!(told.contains(notice), "{told}");
+                }
+                check_stopped(&place, &session).await;
+            })
+            .await;
+    };
+    check(false).await;
+    check(true).await;
+}
