@@ -23,7 +23,7 @@ use crate::project::Project;
 pub(crate) use conversation::Conversation;
 pub(crate) use failure::failure;
 pub(crate) use outcome::{line_of_result, on_one_line};
-pub(crate) use turn::{Turns, goes_on, note_of, status_of};
+pub(crate) use turn::{Turns, WindingDown, goes_on, note_of, status_of};
 pub(crate) use view::{Look, Screen, View};
 
 /// Whoever is asked: the person at the terminal, while a view is on it.

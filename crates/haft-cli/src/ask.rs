@@ -9,10 +9,12 @@ use std::io::{self, BufRead as _, IsTerminal as _, PipeReader, PipeWriter, Read 
 
 use haft::{Answer, Ask, Asker, Inquiry, Reply};
 use haft_contract::BoxFuture;
+use haft_policy::{Action, Rule};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::output::plainly_visible;
 use crate::project::Project;
+use crate::table::columns_of;
 
 pub(crate) use on_screen::{AskerOnScreen, SharedScreen};
 
@@ -22,8 +24,10 @@ pub(crate) const ANSWER_BYTES_MAX: u64 = 4_096;
 pub(crate) const ANSWER_TRIES_MAX: usize = 5;
 /// What is shown of one text of a question, in characters.
 pub(crate) const ASKED_TEXT_CHARS_MAX: usize = 4_000;
-/// Columns of a question.
+/// Columns of a question, unless the terminal has fewer.
 const WIDTH: usize = 80;
+/// Columns that are folded into at least, also where the terminal has fewer.
+const WIDTH_MIN: usize = 20;
 const INDENT: &str = "  ";
 
 /// Asks the person at the terminal, on standard error.
@@ -105,6 +109,8 @@ impl Drop for Unanswered {
 
 /// Where questions go and answers come from.
 trait Screen {
+    /// How wide lines may be: what the terminal itself folds does not begin where haft sets it in.
+    fn columns(&self) -> usize;
     /// Shows text that is ready to be shown.
     fn say(&mut self, text: &str);
     /// Shows text, and returns the line that is typed afterwards; `None` at the end of the input.
@@ -149,6 +155,10 @@ fn say(text: &str) {
 }
 
 impl Screen for Terminal {
+    fn columns(&self) -> usize {
+        columns()
+    }
+
     fn say(&mut self, text: &str) {
         if !self.is_withdrawn {
             say(text);
@@ -185,6 +195,7 @@ enum Choice {
     Session,
     Project,
     Reject,
+    RejectSession,
 }
 
 impl<'a, S: Screen> Dialogue<'a, S> {
@@ -197,13 +208,20 @@ impl<'a, S: Screen> Dialogue<'a, S> {
     }
 
     fn hold(mut self) -> Answer {
-        self.screen.say(&question(self.ask));
+        self.screen.say(&question(self.ask, self.screen.columns()));
         for _ in 0..ANSWER_TRIES_MAX {
             let Some(line) = self.screen.ask(self.choices()) else { return self.end_of_input() };
             match self.choice(&line) {
                 Some(Choice::Once) => return Answer::Once,
-                Some(Choice::Session) => return Answer::AlwaysSession,
+                Some(Choice::Session) => {
+                    self.say_rules(self.ask.always.clone());
+                    return Answer::AlwaysSession;
+                }
                 Some(Choice::Reject) => return Answer::Reject,
+                Some(Choice::RejectSession) => {
+                    self.say_rules(self.ask.always.iter().map(denying).collect());
+                    return Answer::RejectSession;
+                }
                 Some(Choice::Project) => match self.confirmed() {
                     Some(true) => return Answer::AlwaysProject,
                     Some(false) => {}
@@ -221,7 +239,8 @@ impl<'a, S: Screen> Dialogue<'a, S> {
             (true, _) => "\nAllow it? [y]es, [n]o: ",
             (false, Span::OneCall) => "\nAllow it? [o]nce, always for this [p]roject, [r]eject: ",
             (false, Span::ManyCalls) => {
-                "\nAllow it? [o]nce, always in this [s]ession, always for this [p]roject, [r]eject: "
+                "\nAllow it? [o]nce, always in this [s]ession, always for this [p]roject,\n\
+                 [d]eny it for this session, [r]eject: "
             }
         }
     }
@@ -232,9 +251,17 @@ impl<'a, S: Screen> Dialogue<'a, S> {
             "o" | "once" | "y" | "yes" => Some(Choice::Once),
             "r" | "reject" | "n" | "no" => Some(Choice::Reject),
             "s" | "session" if self.offers_session() => Some(Choice::Session),
+            "d" | "deny" if self.offers_session() => Some(Choice::RejectSession),
             "p" | "project" if !self.ask.always.is_empty() => Some(Choice::Project),
             _ => None,
         }
+    }
+
+    /// Says what holds from now on: what was asked about is one call, and an answer for the session may cover more.
+    fn say_rules(&mut self, rules: Vec<Rule>) {
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        let rules = set_in_within(&rules, self.screen.columns());
+        self.screen.say(&format!("From now on, in this session:\n{rules}"));
     }
 
     fn offers_session(&self) -> bool {
@@ -248,7 +275,7 @@ impl<'a, S: Screen> Dialogue<'a, S> {
             "\nFor every later call in {}, this is written to\n{}:\n\n{}\nWrite it? [y]es, [n]o: ",
             escaped(&self.ask.root.to_string_lossy()),
             escaped(self.file),
-            set_in(&rules)
+            set_in_within(&rules, self.screen.columns())
         );
         let line = self.screen.ask(&text)?;
         Some(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -260,8 +287,13 @@ impl<'a, S: Screen> Dialogue<'a, S> {
     }
 }
 
+/// Returns the rule that denies what a rule allows.
+fn denying(rule: &Rule) -> Rule {
+    Rule::new(&rule.permission, &rule.pattern, Action::Deny)
+}
+
 /// Returns what is asked, without the answers to choose from.
-fn question(ask: &Ask) -> String {
+fn question(ask: &Ask, columns: usize) -> String {
     let mut text = format!("\nThe tool {} needs approval.\n", ask.tool);
     let sections = [
         ("It wants", ask.accesses.as_slice()),
@@ -270,7 +302,7 @@ fn question(ask: &Ask) -> String {
     ];
     for (heading, lines) in sections {
         if !lines.is_empty() {
-            text.push_str(&format!("\n{heading}:\n{}", set_in(lines)));
+            text.push_str(&format!("\n{heading}:\n{}", set_in_within(lines, columns)));
         }
     }
     text
@@ -278,15 +310,24 @@ fn question(ask: &Ask) -> String {
 
 /// Returns texts escaped, folded and set in, so that no line of them can be taken for one of haft's.
 pub(crate) fn set_in(texts: &[String]) -> String {
-    texts.iter().map(|text| folded(&escaped(text))).collect()
+    set_in_within(texts, columns())
+}
+
+fn set_in_within(texts: &[String], columns: usize) -> String {
+    texts.iter().map(|text| folded(&escaped(text), columns)).collect()
+}
+
+/// Returns how wide lines of questions are.
+fn columns() -> usize {
+    columns_of(io::stderr()).map_or(WIDTH, |columns| columns.clamp(WIDTH_MIN, WIDTH))
 }
 
 /// Lines break after a gap where there is one in their second half, and else wherever they are full.
-fn folded(text: &str) -> String {
+fn folded(text: &str, columns: usize) -> String {
     let mut lines = String::new();
     let mut line = String::from(INDENT);
     for character in text.chars() {
-        if columns(&line) + width(character) > WIDTH {
+        if line.chars().map(width).sum::<usize>() + width(character) > columns {
             let gap = line.rfind(' ').filter(|gap| *gap > line.len() / 2);
             let rest = gap.map_or(String::new(), |gap| line.split_off(gap).split_off(1));
             lines.push_str(&line);
@@ -296,10 +337,6 @@ fn folded(text: &str) -> String {
         line.push(character);
     }
     format!("{lines}{line}\n")
-}
-
-fn columns(line: &str) -> usize {
-    line.chars().map(width).sum()
 }
 
 /// Some characters are two columns wide. Folding early is only a little ugly.

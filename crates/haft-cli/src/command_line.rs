@@ -1,11 +1,14 @@
 //! What is wrong with a command line, as clap says it, but for two things: a value that comes from the environment is
 //! blamed on its variable, and where JSON was asked for the refusal is JSON, too.
 
+mod read;
+
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory};
 
+pub(crate) use self::read::read;
 use crate::cli::Cli;
 use crate::error::{CommandError, Status};
 use crate::output;

@@ -2,6 +2,7 @@
 //! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
 
 pub(crate) mod agent;
+pub(crate) mod backlog;
 mod lsp;
 mod record;
 pub(crate) mod snapshots;

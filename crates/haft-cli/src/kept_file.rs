@@ -1,7 +1,8 @@
-//! Writing what the user decided: a small file in the state directory that nobody else reads, whole or not at all.
+//! Keeping what the user decided, or what was found out: a small file in the state directory that nobody else reads, whole or
+//! not at all.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -17,4 +18,11 @@ pub(crate) fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     file.write_all(contents)?;
     file.sync_all()?;
     std::fs::rename(&temporary, path)
+}
+
+/// Returns what is in a file, if it is there, can be read, is text and is no longer than that.
+pub(crate) fn read(path: &Path, bytes_max: u64) -> Option<String> {
+    let mut text = String::new();
+    let read = File::open(path).ok()?.take(bytes_max.saturating_add(1)).read_to_string(&mut text);
+    u64::try_from(read.ok()?).ok().filter(|bytes| *bytes <= bytes_max).map(|_| text)
 }

@@ -20,11 +20,13 @@ use crate::output;
 /// seconds and does not work is said once; when it worked for a while and fails anew, it is said anew.
 pub(crate) const WARNING_AGAIN_MS: u64 = 60_000;
 
-/// Sends warnings of the libraries to standard error. The MCP SDK warns of what clients and servers do wrong: clients
-/// know it, and what of it is the user's business haft says itself.
+/// Sends warnings of the libraries to standard error. The SDKs of MCP and ACP warn of what clients and servers do wrong, and
+/// of each error that is answered: clients know it, and what of it is the user's business haft says itself.
 pub(crate) fn to_stderr() {
-    let targets =
-        Targets::new().with_default(LevelFilter::WARN).with_target("rmcp", LevelFilter::OFF);
+    let targets = Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target("rmcp", LevelFilter::OFF)
+        .with_target("agent_client_protocol", LevelFilter::OFF);
     let warnings = Warnings::default().with_filter(targets);
     // Only a second subscriber in one process could fail, and this is the first.
     let _ = tracing_subscriber::registry().with(warnings).try_init();

@@ -19,6 +19,7 @@ mod id;
 mod input;
 mod journal_place;
 mod kept_file;
+mod latest;
 mod log;
 mod manifest;
 mod manifest_edit;
@@ -47,10 +48,10 @@ mod time;
 mod trust;
 mod widening;
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::panic::PanicHookInfo;
-
-use clap::Parser;
+use std::pin::Pin;
 
 use crate::cli::{Cli, Command, SettingArgs};
 use crate::command::mcp_servers::McpArgs;
@@ -66,7 +67,8 @@ fn main() {
 }
 
 fn run() -> Status {
-    let cli = match Cli::try_parse() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = match command_line::read(&words) {
         Ok(cli) => cli,
         Err(err) => return command_line::answer(err),
     };
@@ -120,7 +122,7 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
         Command::Registry(args) => {
             block_on(command::registry::run(args, settings, &State::locate()?))
         }
-        Command::Agents(args) => command::agents::run(&args, settings, &State::locate()?),
+        Command::Agents(args) => block_on(command::agents::run(&args, settings, &State::locate()?)),
         Command::Skills(args) => command::skills::run(&args, settings, &State::locate()?),
         Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
         Command::Init(args) => command::init::run(&args, settings, &State::locate()?),
@@ -133,9 +135,12 @@ fn dispatch(cli: Cli) -> Result<Status, CommandError> {
 }
 
 /// Runs a command to its end on this thread; what tools do on others is not waited for afterwards.
-fn block_on(
-    command: impl Future<Output = Result<Status, CommandError>>,
+fn block_on<'a>(
+    command: impl Future<Output = Result<Status, CommandError>> + 'a,
 ) -> Result<Status, CommandError> {
+    // One type for all commands: the loop of the runtime is not in the program once for each.
+    let command: Pin<Box<dyn Future<Output = Result<Status, CommandError>> + 'a>> =
+        Box::pin(command);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|err| CommandError::failed(format!("the async runtime does not start: {err}")))?;

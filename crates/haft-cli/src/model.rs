@@ -4,11 +4,13 @@
 mod answers;
 pub(crate) mod planning;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use haft_model::{ModelError, Provider, Usage};
 
 use crate::error::{CommandError, Kind};
 use crate::manifest::ModelSection;
+use crate::time::in_words;
 
 /// The environment variable that names a file of authorities, as other programs have it.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
@@ -17,6 +19,10 @@ const AUTHORITIES: &str = "SSL_CERT_FILE";
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
+    // First, because reading a value takes it away, and with it where it came from.
+    #[command(flatten)]
+    named: Named,
+
     /// Model to ask: openai/gpt-5, anthropic/claude-sonnet-4-5, gemini/gemini-2.5-pro, ollama/qwen3:8b
     ///
     /// The manifest may name one, too ([model] name). Its key is taken from the environment: OPENAI_API_KEY,
@@ -36,25 +42,46 @@ pub(crate) struct ModelArgs {
     key_variable: Option<String>,
 }
 
+/// Whether the model was named in the command itself, and not by the environment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Named {
+    in_command: bool,
+}
+
+impl FromArgMatches for Named {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self { in_command: matches.value_source("model") == Some(ValueSource::CommandLine) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Named {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
 impl ModelArgs {
     /// Prepares to ask the model that flags, environment or manifest name. Nothing is sent yet.
     pub(crate) fn open(&self, section: &ModelSection) -> Result<Provider, CommandError> {
-        let key = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
-        let authorities = std::env::var_os(AUTHORITIES).filter(|path| !path.is_empty());
-        let settings = haft_model::Settings {
-            authorities: authorities.map(Into::into),
-            ..self.settings(section)?
-        };
-        Provider::open(&settings, &key).map_err(failure)
+        provider(self.settings(section)?).map_err(failure)
     }
 
-    /// Prepares to ask the model of that name. A place and a key that were given belong to the model that was meant, and so
-    /// to another one only if it is of the same provider.
-    pub(crate) fn open_named(
+    /// Returns how the model of that name is asked. A place and a key that were given belong to the model that was meant, and
+    /// so to another one only if it is of the same provider.
+    pub(crate) fn settings_named(
         &self,
         name: &str,
         section: &ModelSection,
-    ) -> Result<Provider, CommandError> {
+    ) -> Result<haft_model::Settings, CommandError> {
         let named = haft_model::Settings { model: name.to_owned(), ..Default::default() };
         let provider = named.check().map_err(failure)?;
         let meant = self.names_one(section).then(|| self.settings(section)).transpose()?;
@@ -64,13 +91,21 @@ impl ModelArgs {
             true => (None, None),
             false => (self.base_url.clone(), self.key_variable.clone()),
         };
-        Self { model: Some(name.to_owned()), base_url, key_variable }.open(section)
+        let model = Some(name.to_owned());
+        Self { model, base_url, key_variable, named: self.named }.settings(section)
     }
 
-    /// Returns what there is to say of a session that keeps its model where another one was named for it.
+    /// Returns the model that was named in the command itself.
+    pub(crate) fn in_command(&self) -> Option<String> {
+        given(self.model.as_ref()).filter(|_| self.named.in_command)
+    }
+
+    /// Returns what there is to say of a session that keeps its model where the environment names another one.
     pub(crate) fn note_of_kept(&self, model: &str) -> Option<String> {
         let named = given(self.model.as_ref()).filter(|named| named != model)?;
-        Some(format!("the session keeps its model: {model} is asked, and {named} is not"))
+        Some(format!(
+            "the session keeps its model: {model} is asked, and {named} is not (--model changes it)"
+        ))
     }
 
     /// Returns the error of a command that asks a model where none is named; nothing if one is.
@@ -107,6 +142,14 @@ impl ModelArgs {
     }
 }
 
+/// Prepares to ask a model, with the key that the environment has. Nothing is sent yet.
+pub(crate) fn provider(settings: haft_model::Settings) -> Result<Provider, ModelError> {
+    let key = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+    let authorities = std::env::var_os(AUTHORITIES).filter(|path| !path.is_empty());
+    let settings = haft_model::Settings { authorities: authorities.map(Into::into), ..settings };
+    Provider::open(&settings, &key)
+}
+
 /// A variable that is set to nothing names nothing.
 fn given(value: Option<&String>) -> Option<String> {
     value.filter(|value| !value.is_empty()).cloned()
@@ -129,9 +172,19 @@ pub(crate) fn failure(err: ModelError) -> CommandError {
             CommandError::model(format!("{err} (model.timeout_ms in haft.toml)"))
         }
         ModelError::Idle(_) => CommandError::model(format!("{err} (model.idle_ms in haft.toml)")),
-        ModelError::Authentication { .. } => CommandError::usage(err).kind(Kind::Model),
+        ModelError::Authentication { .. } | ModelError::NotPermitted { .. } => {
+            CommandError::usage(err).kind(Kind::Model)
+        }
+        ModelError::KeyWanted { .. } => CommandError::usage(err)
+            .kind(Kind::Model)
+            .hint("export HAFT_KEY_VARIABLE=OPENAI_API_KEY"),
         err => CommandError::model(err),
     }
+}
+
+/// Returns that a model is asked again, in words: what happened, and when which attempt is made.
+pub(crate) fn retrying(error: &str, wait_ms: u64, attempt: u32, attempts_max: u32) -> String {
+    format!("{error}: trying again in {} (attempt {attempt} of {attempts_max})", in_words(wait_ms))
 }
 
 /// Returns what requests took, in words.
@@ -191,10 +244,25 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_is_asked_again_is_said_to_be() {
+        let said = retrying("openai cannot answer at the moment (HTTP 503)", 2_000, 3, 4);
+        let expect =
+            "openai cannot answer at the moment (HTTP 503): trying again in 2.0 s (attempt 3 of 4)";
+        assert_eq!(said, expect);
+    }
+
+    #[test]
     fn what_a_model_does_not_report_is_not_taken_for_nothing() {
         assert_eq!(took(Usage::default()), "no tokens reported");
         let usage = Usage { input: 1, reasoning: 2, ..Usage::default() };
         assert_eq!(took(usage), "1 tokens read, 2 written");
+    }
+
+    #[test]
+    fn a_model_that_the_command_names_is_told_from_one_of_the_environment() {
+        assert_eq!(args(&["--model", "openai/a"]).in_command().as_deref(), Some("openai/a"));
+        assert_eq!(args(&["--model="]).in_command(), None);
+        assert_eq!(args(&[]).in_command(), None);
     }
 
     #[test]

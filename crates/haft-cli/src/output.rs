@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use anstream::ColorChoice;
 use clap::ValueEnum;
 use clap::builder::styling::{AnsiColor, Effects, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::error::CommandError;
@@ -15,6 +16,8 @@ const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 const HINT: Style = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
 const DIM: Style = Style::new().dimmed();
+/// What a pipe takes whole if it takes anything, in bytes: a page.
+const AT_ONCE_BYTES_MAX: usize = 4_096;
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -85,6 +88,32 @@ pub(crate) fn error(message: &str, hint: Option<&str>) {
     labelled(ERROR, "error", message, hint);
 }
 
+/// Says what went wrong, right before the process ends: nobody is waited for.
+pub(crate) fn error_at_once(message: &str, hint: Option<&str>) {
+    say_at_once(&labelled_text(ERROR, "error", message, hint));
+}
+
+/// Says something at once, or not at all where standard error takes nothing at the moment. Neither a reader is waited for
+/// nor whoever is in the middle of writing there. What of it was written by others must be visible text already.
+pub(crate) fn say_at_once(text: &str) {
+    let stderr = io::stderr();
+    let mut ends = [PollFd::new(&stderr, PollFlags::OUT)];
+    let takes_some = poll(&mut ends, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+    if !takes_some || !ends.iter().all(|end| end.revents().contains(PollFlags::OUT)) {
+        return;
+    }
+    let text = match stderr_has_colours() {
+        true => text.to_owned(),
+        false => anstream::adapter::strip_str(text).to_string(),
+    };
+    let _ = rustix::io::write(&stderr, beginning(&text).as_bytes());
+}
+
+/// Returns as much of a text as a pipe that takes something takes without waiting.
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(AT_ONCE_BYTES_MAX)).unwrap_or_default()
+}
+
 /// Says what is not as somebody may think, and what helps. More may follow, so that a hint ends with a blank line.
 pub(crate) fn warning(message: &str, hint: Option<&str>) {
     labelled(WARNING, "warning", message, hint);
@@ -150,12 +179,16 @@ pub(crate) fn stderr_has_colours() -> bool {
 }
 
 fn labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {
+    to_stderr(format_args!("{}", labelled_text(style, label, message, hint)));
+}
+
+fn labelled_text(style: Style, label: &str, message: &str, hint: Option<&str>) -> String {
     let message = visible(message.trim_end());
     match hint.map(visible) {
-        Some(hint) => to_stderr(format_args!(
-            "{style}{label}:{style:#} {message}\n\n{HINT}hint:{HINT:#} {hint}\n"
-        )),
-        None => to_stderr(format_args!("{style}{label}:{style:#} {message}\n")),
+        Some(hint) => {
+            format!("{style}{label}:{style:#} {message}\n\n{HINT}hint:{HINT:#} {hint}\n")
+        }
+        None => format!("{style}{label}:{style:#} {message}\n"),
     }
 }
 
@@ -178,6 +211,17 @@ mod tests {
         check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
         check("\u{9b}2J\u{7f}\u{8}", "\\u{9b}2J\\u{7f}\\u{8}");
         check("gpj.\u{202e}exe\u{2066}", "gpj.\\u{202e}exe\\u{2066}");
+    }
+
+    #[test]
+    fn so_much_is_said_without_waiting() {
+        let fits = "x".repeat(AT_ONCE_BYTES_MAX);
+        assert_eq!(beginning(&fits), fits);
+        assert_eq!(beginning(&format!("{fits}y")), fits);
+        assert_eq!(
+            beginning(&format!("x{}", "ä".repeat(AT_ONCE_BYTES_MAX))).len(),
+            AT_ONCE_BYTES_MAX - 1
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks that rules speak of something that exists. A deny with a typing mistake in its permission would hold nothing
 //! and say nothing.
 
-use haft::Registry;
+use haft::{Registry, near_matches};
 use haft_contract::ToolId;
 use haft_plan::drive::PLAN_TOOL;
 use haft_policy::{Rule, RuleScope};
@@ -26,9 +26,6 @@ const OTHER_TOOLS: &[&str] = &[
     "web_search",
 ];
 
-/// How alike a known name must be to be suggested, from 0 to 1.
-const SIMILARITY_MIN: f64 = 0.7;
-
 /// The tools that rules may speak of.
 pub(crate) struct ToolNames<'a> {
     /// Those that there are.
@@ -47,17 +44,10 @@ pub(crate) fn check(
     if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
         return Ok(());
     }
-    let mut known = own_tools();
-    known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
-    known.extend_from_slice(named);
-    known.extend(tools.registry.contracts().map(|contract| contract.id.to_string()));
-    known.extend(tools.registry.requires().capabilities);
+    let known = known(named, tools.registry);
     let of_manifest = rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest);
-    let unknown: Vec<String> = of_manifest
-        .map(|(_, rule)| rule.permission.as_str())
-        .filter(|permission| !is_known(permission, &known))
-        .map(|permission| described(permission, &known))
-        .collect();
+    let unknown: Vec<String> =
+        of_manifest.filter_map(|(_, rule)| problem(&rule.permission, &known)).collect();
     if unknown.is_empty() {
         return Ok(());
     }
@@ -68,6 +58,21 @@ pub(crate) fn check(
         return Ok(());
     }
     Err(CommandError::usage(format!("permissions: {unknown}")).hint("haft tools list"))
+}
+
+/// Returns all that the permission of a rule may name, where `named` are capabilities that the manifest requires.
+pub(crate) fn known(named: &[String], registry: &Registry) -> Vec<String> {
+    let mut known = own_tools();
+    known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
+    known.extend_from_slice(named);
+    known.extend(registry.contracts().map(|contract| contract.id.to_string()));
+    known.extend(registry.requires().capabilities);
+    known
+}
+
+/// Returns what is wrong with a permission that names nothing of this.
+pub(crate) fn problem(permission: &str, known: &[String]) -> Option<String> {
+    (!is_known(permission, known)).then(|| described(permission, known))
 }
 
 /// Returns the ids that are kept for tools of haft, whatever the profile and the version.
@@ -109,9 +114,7 @@ fn is_known(permission: &str, known: &[String]) -> bool {
 }
 
 fn described(permission: &str, known: &[String]) -> String {
-    let likeness = |name: &String| strsim::jaro_winkler(&permission.to_lowercase(), name);
-    let nearest = known.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-    match nearest.filter(|name| likeness(name) >= SIMILARITY_MIN) {
+    match near_matches(permission, known.iter().map(String::as_str)).first() {
         Some(name) => {
             format!("{permission:?} names no tool and no capability: did you mean {name:?}?")
         }

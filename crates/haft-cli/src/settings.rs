@@ -92,6 +92,17 @@ pub(crate) struct Settings {
     pub(crate) manifest: Option<PathBuf>,
     /// Whether somebody trusted it, and so this workspace; nobody did where there is none.
     pub(crate) is_trusted: bool,
+    /// What of it does not hold because nobody trusted it, in words, and the command that has it hold.
+    pub(crate) withheld: Option<Withheld>,
+}
+
+/// What of a manifest does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Withheld {
+    /// Which manifest it is, and what of it, a line each.
+    pub(crate) message: String,
+    /// The command that trusts it.
+    pub(crate) hint: String,
 }
 
 /// Where calls are recorded, and for how long.
@@ -144,6 +155,7 @@ struct Layer {
     has_untrusted_commands: bool,
     /// Whether it names MCP servers that do not hold.
     has_untrusted_servers: bool,
+    withheld: Option<Withheld>,
 }
 
 impl Layer {
@@ -155,6 +167,7 @@ impl Layer {
             has_untrusted_python: false,
             has_untrusted_commands: false,
             has_untrusted_servers: false,
+            withheld: None,
         }
     }
 }
@@ -178,6 +191,7 @@ pub(crate) fn resolve_with(
         has_untrusted_python,
         has_untrusted_commands,
         has_untrusted_servers,
+        withheld,
     } = layer(args, state, &working_directory, examples)?;
     let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
     let preset = args.preset.or(manifest.preset).unwrap_or_default();
@@ -188,9 +202,7 @@ pub(crate) fn resolve_with(
         without_asks_for_denied(manifest.permissions, preset)
     };
     let project = Project::of(state, &root);
-    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
-    let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
-    let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
+    let rules = scoped(preset, permissions, project.rules(examples)?);
     let durability = durability(args, manifest.durability, directory, state)?;
     let mut sandbox = sandbox(args, manifest.sandbox, directory);
     warn_of_less(&sandbox);
@@ -218,7 +230,7 @@ pub(crate) fn resolve_with(
             has_untrusted: has_untrusted_commands,
         },
         requires: requires(manifest.requires, &args.allow_host),
-        rules: of_preset.chain(of_manifest).chain(of_project).collect(),
+        rules,
         preset,
         project,
         allow: args.allow.clone(),
@@ -238,8 +250,17 @@ pub(crate) fn resolve_with(
         watchdogs: manifest.watchdogs.into_iter().map(placed).collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         is_trusted: is_trusted && file.is_some(),
+        withheld,
         manifest: file.map(|file| file.path().to_owned()),
     })
+}
+
+/// Returns rules with the scopes that they come from.
+fn scoped(preset: Preset, of_manifest: Vec<Rule>, of_project: Vec<Rule>) -> Vec<(RuleScope, Rule)> {
+    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
+    let of_manifest = of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule));
+    let of_project = of_project.into_iter().map(|rule| (RuleScope::Project, rule));
+    of_preset.chain(of_manifest).chain(of_project).collect()
 }
 
 fn root(
@@ -419,13 +440,16 @@ fn layer(
     let has_untrusted_commands = !manifest.commands.is_empty();
     let has_untrusted_servers = !manifest.mcp.is_empty();
     let parted = part(manifest, file.directory());
-    if !parted.widenings.is_empty() {
-        let message = format!(
+    let withheld = (!parted.widenings.is_empty()).then(|| Withheld {
+        message: format!(
             "{} is not trusted, so this of it does not hold:\n  {}",
             file.path().display(),
             parted.widenings.join("\n  ")
-        );
-        output::warning(&message, Some(&trust_hint(&file)));
+        ),
+        hint: trust_hint(&file),
+    });
+    if let Some(Withheld { message, hint }) = &withheld {
+        output::warning(message, Some(hint));
     }
     Ok(Layer {
         manifest: parted.narrow,
@@ -434,6 +458,7 @@ fn layer(
         has_untrusted_python,
         has_untrusted_commands,
         has_untrusted_servers,
+        withheld,
     })
 }
 

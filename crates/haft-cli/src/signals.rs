@@ -87,8 +87,13 @@ fn exit_in_doubt(message: &str) -> ! {
     exit_now(message, "haft runs list")
 }
 
-/// Ends the process in the middle of something.
+/// Ends the process in the middle of something, so that it is not known what that did.
 pub(crate) fn exit_now(message: &str, hint: &str) -> ! {
-    output::error(message, Some(hint));
-    std::process::exit(Status::InDoubt.code());
+    exit_with(Status::InDoubt, message, Some(hint))
+}
+
+/// Ends the process, and waits for nobody who ought to read what was written.
+pub(crate) fn exit_with(status: Status, message: &str, hint: Option<&str>) -> ! {
+    output::error_at_once(message, hint);
+    std::process::exit(status.code());
 }

@@ -1,7 +1,7 @@
 //! Columns of text without lines around them, so that they can be read, copied and cut. On a terminal they fit its width:
 //! the last column is shortened, and where that is not enough each row becomes a paragraph.
 
-use std::io::IsTerminal as _;
+use std::os::fd::AsFd;
 
 use comfy_table::{Table, presets};
 
@@ -26,16 +26,22 @@ pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
 
 /// Returns how many columns standard output has, if it is a terminal that knows.
 pub(crate) fn terminal_width() -> Option<usize> {
-    let stdout = std::io::stdout();
-    if !stdout.is_terminal() {
-        return None;
-    }
-    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+    columns_of(std::io::stdout())
+}
+
+/// Returns how many columns a stream has, if it is a terminal that knows.
+pub(crate) fn columns_of(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(&stream).ok()?;
     // A terminal that does not know its width says 0.
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-fn table_within(headings: &[&str], mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
+/// Returns rows under their headings, within so many columns.
+pub(crate) fn table_within(
+    headings: &[&str],
+    mut rows: Vec<Vec<String>>,
+    columns: Option<usize>,
+) -> String {
     let whole = aligned(headings, &rows);
     let Some(columns) = columns else { return whole };
     let too_many = whole.lines().map(width).max().unwrap_or_default().saturating_sub(columns);

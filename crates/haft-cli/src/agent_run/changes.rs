@@ -1,10 +1,12 @@
-//! What a call changed in a file, as few lines with colours: the old and the new text as its input has them. The whole of
-//! what a session changed is for `haft diff`.
+//! What a call changed in a file, as few lines with colours: the old and the new text as its input has them, and of a file
+//! that was replaced what it said before. The whole of what a session changed is for `haft diff`.
 
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::Value;
 
-use super::limits::{CHANGE_LINE_CHARS_MAX, CHANGE_LINES_MAX, COMPARED_BYTES_MAX};
+use super::limits::{
+    CHANGE_LINE_CHARS_MAX, CHANGE_LINES_MAX, COMPARED_BYTES_MAX, COMPARED_LINES_MAX,
+};
 use crate::output;
 use crate::table::shortened;
 
@@ -12,17 +14,40 @@ const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// Returns the lines that show what a call changed; none if it is none of a tool that changes files by itself.
-pub(super) fn changes(tool: &str, input: &Value) -> Vec<String> {
-    let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
-    match tool {
-        "edit" => shown(compared(text("old_string"), text("new_string"))),
-        "write" => shown(text("content").lines().map(|line| format!("+{line}")).collect()),
-        "apply_patch" => shown(
-            text("patch").lines().filter(|line| says_something(line)).map(str::to_owned).collect(),
-        ),
+/// Returns the lines that show what a call changed; none if it is none of a tool that changes files by itself. `before` is what
+/// the file said that it replaced, if it was there and could be read.
+pub(super) fn changes(tool: &str, input: &Value, before: Option<&str>) -> Vec<String> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    match (tool, text("old_string"), text("patch"), text("content")) {
+        ("edit", Some(old), ..) => {
+            shown(compared(old, text("new_string").unwrap_or_default(), Places::Within))
+        }
+        ("edit" | "apply_patch", _, Some(patch), _) => {
+            shown(patch.lines().filter(|line| says_something(line)).map(str::to_owned).collect())
+        }
+        ("write", .., Some(new)) => match before {
+            Some(before) => shown(replaced(before, new)),
+            None => shown(new.lines().map(|line| format!("+{line}")).collect()),
+        },
         _ => Vec::new(),
     }
+}
+
+/// What the places of lines are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Places {
+    /// A passage, so that they say nothing.
+    Within,
+    /// The whole file.
+    OfFile,
+}
+
+fn replaced(before: &str, new: &str) -> Vec<String> {
+    // A file keeps its line ends, whatever the new text has.
+    let plain = before.replace("\r\n", "\n");
+    let before = if new.contains('\r') { before } else { plain.as_str() };
+    let lines = compared(before, new, Places::OfFile);
+    if lines.is_empty() { vec!["(nothing is different)".to_owned()] } else { lines }
 }
 
 /// Names of files and places are on the line of the call, or say nothing without the file beside them.
@@ -32,15 +57,16 @@ fn says_something(line: &str) -> bool {
     !is_frame
 }
 
-fn compared(old: &str, new: &str) -> Vec<String> {
-    if old.len() > COMPARED_BYTES_MAX || new.len() > COMPARED_BYTES_MAX {
-        let (old, new) = (old.lines().count(), new.lines().count());
-        return vec![format!("-({old} lines)"), format!("+({new} lines)")];
+fn compared(old: &str, new: &str, places: Places) -> Vec<String> {
+    let (old_lines, new_lines) = (old.lines().count(), new.lines().count());
+    let (bytes, lines) = (old.len().max(new.len()), old_lines.max(new_lines));
+    if bytes > COMPARED_BYTES_MAX || lines > COMPARED_LINES_MAX {
+        return vec![format!("-({old_lines} lines)"), format!("+({new_lines} lines)")];
     }
     let patch = diffy::create_patch(old, new).to_string();
-    // Two lines name files that have no names here, and the places of lines are places in a part of a file.
-    let lines =
-        patch.lines().skip(2).filter(|line| !line.starts_with("@@") && !line.starts_with('\\'));
+    // Two lines name files that have no names here.
+    let lines = patch.lines().skip(2).filter(|line| !line.starts_with('\\'));
+    let lines = lines.filter(|line| places == Places::OfFile || !line.starts_with("@@"));
     lines.map(str::to_owned).collect()
 }
 
@@ -71,7 +97,7 @@ mod tests {
     use super::*;
 
     fn plain(tool: &str, input: &Value) -> Vec<String> {
-        let lines = changes(tool, input);
+        let lines = changes(tool, input, None);
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
@@ -84,8 +110,26 @@ mod tests {
         check("write", json!({"path": "a", "content": "x\n\u{1b}y"}), &["+x", "+\\u{1b}y"]);
         let patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
         check("apply_patch", json!({"patch": patch}), &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"]);
+        check(
+            "edit",
+            json!({"path": "x", "patch": patch}),
+            &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"],
+        );
         check("bash", json!({"cmd": "ls"}), &[]);
         check("edit", json!("no object"), &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_is_compared_with_what_it_said() {
+        let check = |before: &str, new: &str, expect: &[&str]| {
+            let lines = changes("write", &json!({"path": "a", "content": new}), Some(before));
+            let plain = lines.iter().map(|line| anstream::adapter::strip_str(line).to_string());
+            assert_eq!(plain.collect::<Vec<_>>(), expect, "{before:?} {new:?}");
+        };
+        check("one\ntwo\n", "one\nthree\n", &["@@ -1,2 +1,2 @@", " one", "-two", "+three"]);
+        check("one\r\ntwo\r\n", "one\nthree\n", &["@@ -1,2 +1,2 @@", " one", "-two", "+three"]);
+        check("one\n", "one\n", &["(nothing is different)"]);
+        check("", "one\n", &["@@ -0,0 +1 @@", "+one"]);
     }
 
     #[test]
@@ -102,10 +146,14 @@ mod tests {
 
     #[test]
     fn texts_that_are_too_large_are_counted() {
-        let text = "x\n".repeat(COMPARED_BYTES_MAX / 2);
-        let fits = json!({"old_string": text, "new_string": text});
-        assert!(!plain("edit", &fits).iter().any(|line| line.starts_with("-(")));
-        let large = json!({"old_string": format!("{text}y"), "new_string": "z"});
-        assert_eq!(plain("edit", &large), ["-(32769 lines)", "+(1 lines)"]);
+        let edit = |old: &str| plain("edit", &json!({"old_string": old, "new_string": "z"}));
+        let is_compared = |old: &str| !edit(old).iter().any(|line| line.starts_with("-("));
+        let line = format!("{}\n", "x".repeat(63));
+        let text = line.repeat(COMPARED_BYTES_MAX / line.len());
+        assert!(is_compared(&text));
+        assert_eq!(edit(&format!("{text}y")), ["-(1025 lines)", "+(1 lines)"]);
+        let text = "x\n".repeat(COMPARED_LINES_MAX);
+        assert!(is_compared(&text));
+        assert_eq!(edit(&format!("{text}y")), ["-(2001 lines)", "+(1 lines)"]);
     }
 }

@@ -76,12 +76,17 @@ impl<'w> Conversation<'w> {
             };
             if let Err(err) = done {
                 let is_over = ends_conversation(&err);
+                let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
                 let err = failure(err);
                 if is_over {
                     return Err(err);
                 }
                 self.screen.settled().await;
                 output::error(&output::visible(&err.message), err.hint.as_deref());
+                if is_of_model {
+                    self.has_more = true;
+                    self.screen.note("press Enter to try again");
+                }
             }
             if self.turns.is_over() {
                 break;
@@ -184,7 +189,7 @@ impl<'w> Conversation<'w> {
             Slash::Fork => {
                 let fork = self.work.host.fork(self.chat.id(), None).await?;
                 self.screen.note(format!("this is a copy; the other is {}", self.chat.id()));
-                self.chat = fork;
+                self.change_to(fork).await;
             }
             Slash::Rewind(prompts) => self.rewind(prompts).await?,
             Slash::Quit => {}
@@ -198,9 +203,25 @@ impl<'w> Conversation<'w> {
         let new = NewChat { agent, model, title: None };
         let chat = self.work.host.begin(new).await?;
         self.screen.note(format!("the other session is {}", self.chat.id()));
-        self.chat = chat;
+        self.change_to(chat).await;
         self.has_more = false;
         Ok(())
+    }
+
+    /// Goes on in another session. Whoever works in the background of this one is stopped: nobody would see what it does, and
+    /// its questions would come out of nowhere.
+    async fn change_to(&mut self, chat: Chat) {
+        let stopped = match self.chat.stop_background().await {
+            0 => None,
+            1 => Some("1 subagent in the background was stopped".to_owned()),
+            count => Some(format!("{count} subagents in the background were stopped")),
+        };
+        if let Some(stopped) = stopped {
+            let session = self.chat.id();
+            self.screen
+                .note(format!("{stopped} with it: haft agent --resume {session} goes on there"));
+        }
+        self.chat = chat;
     }
 
     async fn rewind(&mut self, prompts: usize) -> Result<(), AgentError> {

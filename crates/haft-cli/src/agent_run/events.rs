@@ -25,7 +25,10 @@ impl Events {
 
 impl Show for Events {
     fn event(&mut self, event: AgentEvent) {
-        if let Happened::Session { parent: None, .. } = &event.happened {
+        // The first is the one that is asked, also where it is a subagent's that is gone on with.
+        if let Happened::Session { parent, .. } = &event.happened
+            && (parent.is_none() || self.session.is_none())
+        {
             self.session = Some(event.session.clone());
         }
         let is_of_session = self.session.as_ref() == Some(&event.session);

@@ -3,6 +3,7 @@
 use haft::RunError;
 use haft_agent::AgentError;
 use haft_journal::{Holder, JournalError};
+use haft_model::ModelError;
 
 use crate::error::{CommandError, Kind};
 use crate::time::rfc3339;
@@ -27,9 +28,21 @@ pub(crate) fn failure(err: AgentError) -> CommandError {
             CommandError::usage(err)
         }
         AgentError::Model(err) => model::failure(err),
+        AgentError::ModelGone { ref chat, ref source, .. } => {
+            let hint = if let ModelError::NoKey { variable, .. } = &**source {
+                format!("export {variable}=...")
+            } else {
+                format!("haft agent --resume {chat} --model openai/gpt-5")
+            };
+            CommandError::usage(err).hint(hint)
+        }
         AgentError::Summary(_) | AgentError::EmptySummary => CommandError::model(err),
         AgentError::Run(RunError::Journal(JournalError::Held { holder }))
         | AgentError::Journal(JournalError::Held { holder }) => held(&holder),
+        AgentError::Run(RunError::Journal(JournalError::UnknownMessage { ref run, .. })) => {
+            let hint = format!("haft sessions show {run}");
+            CommandError::usage(err).hint(hint)
+        }
         AgentError::Run(err) => CommandError::from(err),
         AgentError::Journal(err) => CommandError::from(err),
         err => CommandError::failed(err),

@@ -3,10 +3,9 @@
 use haft_contract::limits::Limit;
 
 use crate::compose::agent::{AGENT_PROBLEMS_SAID_MAX, GIT_LOOK_MS};
+use crate::compose::backlog::EVENTS_WAITING_MAX;
 use crate::manifest::{CONTEXT_TOKENS_MAX, CONTEXT_TOKENS_MIN, OUTPUT_TOKENS_MAX, TURN_STEPS_MAX};
 
-/// Events that wait to be shown before the session waits for them.
-pub(crate) const EVENTS_WAITING_MAX: usize = 1_000;
 /// Events that are held while a question is before the person; of further ones only the number is kept.
 pub(crate) const EVENTS_HELD_MAX: usize = 10_000;
 /// Calls of one answer that are named before they are made.
@@ -17,12 +16,16 @@ pub(crate) const THOUGHT_CHARS_MAX: usize = 280;
 pub(crate) const OUTCOME_CHARS_MAX: usize = 160;
 /// Characters of a notice to the agent that are shown.
 pub(crate) const NOTICE_CHARS_MAX: usize = 160;
+/// Characters of a subagent's task that are shown when it begins.
+pub(crate) const TASK_CHARS_MAX: usize = 60;
 /// Lines of a change that are shown beneath the line of a call.
 pub(crate) const CHANGE_LINES_MAX: usize = 16;
 /// Characters of one such line.
 pub(crate) const CHANGE_LINE_CHARS_MAX: usize = 160;
 /// Largest text of a change that is compared with another, in bytes.
 pub(crate) const COMPARED_BYTES_MAX: usize = 64 * 1024;
+/// Lines of a text of a change that is compared with another: what it takes grows with their square.
+pub(crate) const COMPARED_LINES_MAX: usize = 2_000;
 /// Lines that were typed and are kept.
 pub(crate) const HISTORY_LINES_MAX: usize = 1_000;
 /// Longest line that is kept, in bytes.
@@ -79,7 +82,7 @@ pub(crate) const TABLE: &[Limit] = &[
         EVENTS_WAITING_MAX as u64,
         "events",
         "what waits to be shown by `haft agent`",
-        "the session waits until they are read",
+        "answers of models are read no further until they are shown",
     ),
     Limit::new(
         "EVENTS_HELD_MAX",
@@ -117,6 +120,13 @@ pub(crate) const TABLE: &[Limit] = &[
         "it is cut",
     ),
     Limit::new(
+        "TASK_CHARS_MAX",
+        TASK_CHARS_MAX as u64,
+        "characters",
+        "a subagent's task that is shown when it begins",
+        "it is cut",
+    ),
+    Limit::new(
         "CHANGE_LINES_MAX",
         CHANGE_LINES_MAX as u64,
         "lines",
@@ -134,6 +144,13 @@ pub(crate) const TABLE: &[Limit] = &[
         "COMPARED_BYTES_MAX",
         COMPARED_BYTES_MAX as u64,
         "bytes",
+        "texts of a change that are compared line by line",
+        "the old and the new lines are counted",
+    ),
+    Limit::new(
+        "COMPARED_LINES_MAX",
+        COMPARED_LINES_MAX as u64,
+        "lines",
         "texts of a change that are compared line by line",
         "the old and the new lines are counted",
     ),

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use super::changes::changes;
 use super::editor::Aside;
-use super::limits::{ANNOUNCED_CALLS_MAX, NOTICE_CHARS_MAX, THOUGHT_CHARS_MAX};
+use super::limits::{ANNOUNCED_CALLS_MAX, NOTICE_CHARS_MAX, TASK_CHARS_MAX, THOUGHT_CHARS_MAX};
 use super::outcome::{line_of_result, on_one_line};
-use super::view::{Show, is_seen};
-use crate::model::took;
+use super::view::{Before, Show, is_seen};
+use crate::model::{retrying, took};
 use crate::output;
 use crate::table::shortened;
 
@@ -97,8 +97,15 @@ struct Called {
 }
 
 struct Subagent {
-    agent: String,
+    /// What its lines begin with: its agent's name, with a number from the second one on.
+    label: String,
     level: usize,
+}
+
+impl Subagent {
+    fn indent(&self) -> String {
+        LEVEL.repeat(self.level)
+    }
 }
 
 /// A session as lines.
@@ -106,7 +113,11 @@ pub(super) struct Lines<O> {
     out: O,
     session: Option<ChatId>,
     subagents: HashMap<ChatId, Subagent>,
+    /// How many subagents there were of each name.
+    named: HashMap<String, usize>,
     calls: HashMap<(ChatId, String), Called>,
+    /// What files said that calls under way replace.
+    before: HashMap<(ChatId, String), String>,
     open: Open,
     /// What the agent said since it was last asked, where that is not read while it comes.
     said: String,
@@ -121,7 +132,9 @@ impl<O: Out> Lines<O> {
             out,
             session: None,
             subagents: HashMap::new(),
+            named: HashMap::new(),
             calls: HashMap::new(),
+            before: HashMap::new(),
             open: Open::None,
             said: String::new(),
             thought_chars: 0,
@@ -228,7 +241,8 @@ impl<O: Out> Lines<O> {
     }
 
     fn result(&mut self, session: &ChatId, id: &str, tool: String, envelope: &Envelope) {
-        let called = self.calls.remove(&(session.clone(), id.to_owned()));
+        let key = (session.clone(), id.to_owned());
+        let (called, before) = (self.calls.remove(&key), self.before.remove(&key));
         // One that was never made was not told of before, and its name is what the model wrote.
         let called = called.unwrap_or_else(|| Called {
             title: on_one_line(&tool),
@@ -237,9 +251,9 @@ impl<O: Out> Lines<O> {
         });
         let line = line_of_result(&called.title, &called.tool, envelope);
         let indent = match self.subagents.get(session) {
-            Some(Subagent { agent, level }) => {
-                let indent = LEVEL.repeat(*level);
-                let line = format!("{indent}{DIM}{agent} ·{DIM:#} {line}");
+            Some(subagent) => {
+                let (indent, label) = (subagent.indent(), &subagent.label);
+                let line = format!("{indent}{DIM}{label} ·{DIM:#} {line}");
                 self.line(&line);
                 indent
             }
@@ -257,25 +271,57 @@ impl<O: Out> Lines<O> {
             }
         };
         if matches!(envelope, Envelope::Output { .. }) {
-            for line in changes(&called.tool, &called.input) {
+            for line in changes(&called.tool, &called.input, before.as_deref()) {
                 self.line(&format!("{indent}    {line}"));
             }
         }
     }
 
-    fn subagent(&mut self, parent: &ChatId, agent: String, child: ChatId, background: bool) {
+    fn subagent(&mut self, begun: Begun) {
+        let Begun { parent, call, agent, child, background } = begun;
         let how = if background { "works in the background" } else { "works" };
-        let agent = on_one_line(&agent);
-        let level = self.known(parent, agent.clone(), child.clone());
-        let indent = LEVEL.repeat(level);
-        self.line(&format!("{indent}{DIM}{agent} {how} ({child}){DIM:#}"));
+        let (indent, label) = self.known(&parent, &agent, child.clone());
+        let mut task = String::new();
+        if let Some(called) = self.calls.get_mut(&(parent, call)) {
+            let prompt = called.input.get("prompt").and_then(Value::as_str).unwrap_or_default();
+            task = shortened(&on_one_line(prompt), TASK_CHARS_MAX);
+            // Of several tasks of one answer each ends by itself.
+            called.title = format!("{} {label}", on_one_line(&called.tool));
+        }
+        let task = if task.is_empty() { task } else { format!(": {task}") };
+        self.line(&format!("{indent}{DIM}{label} {how} ({child}){task}{DIM:#}"));
     }
 
-    /// Remembers whose subagent it is, and returns how far it is set in.
-    fn known(&mut self, parent: &ChatId, agent: String, child: ChatId) -> usize {
+    /// Remembers whose subagent it is, and returns how far it is set in and what its lines begin with.
+    fn known(&mut self, parent: &ChatId, agent: &str, child: ChatId) -> (String, String) {
         let level = self.subagents.get(parent).map_or(0, |parent| parent.level) + 1;
-        self.subagents.insert(child, Subagent { agent: on_one_line(&agent), level });
-        level
+        let named = &mut self.named;
+        let subagent = self.subagents.entry(child).or_insert_with(|| {
+            let agent = on_one_line(agent);
+            let count = named.entry(agent.clone()).or_insert(0);
+            *count += 1;
+            let label = if *count == 1 { agent } else { format!("{agent} {count}") };
+            Subagent { label, level }
+        });
+        (subagent.indent(), subagent.label.clone())
+    }
+
+    /// Says who asks, where that is no call that was just named.
+    fn asks(&mut self, session: &ChatId, id: &str) {
+        let Some(subagent) = self.subagents.get(session).filter(|_| self.out.is_seen()) else {
+            return;
+        };
+        let called = self.calls.get(&(session.clone(), id.to_owned()));
+        let title = called.map_or("a call", |called| &called.title);
+        let line = format!("{}{} asks about {title}", subagent.indent(), subagent.label);
+        self.line(&line);
+    }
+
+    fn retried(&mut self, session: &ChatId, retry: &str) {
+        let who = self.subagents.get(session).map_or_else(String::new, |subagent| {
+            format!("{}{} · ", subagent.indent(), subagent.label)
+        });
+        self.line(&format!("{DIM}{who}{retry}{DIM:#}"));
     }
 
     fn ended(
@@ -285,24 +331,27 @@ impl<O: Out> Lines<O> {
         error: Option<&str>,
         usage: haft_model::Usage,
     ) {
-        if let Some(Subagent { agent, level }) = self.subagents.get(session) {
-            let indent = LEVEL.repeat(*level);
+        self.calls.retain(|(of, _), _| of != session);
+        self.before.retain(|(of, _), _| of != session);
+        // Of what failed before it began nobody wants to know what it took.
+        let took = (end == "done" || usage != haft_model::Usage::default()).then(|| took(usage));
+        if let Some(subagent) = self.subagents.get(session) {
+            let (indent, label) = (subagent.indent(), &subagent.label);
             let why = error.map(|error| shortened(&on_one_line(error), NOTICE_CHARS_MAX));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            let end = end.replace('_', " ");
-            let line = format!("{indent}{DIM}{agent} is {end}{why} ({}){DIM:#}", took(usage));
+            let took = took.map_or_else(String::new, |took| format!(" ({took})"));
+            let line = format!("{indent}{DIM}{label} {}{why}{took}{DIM:#}", how(end));
             self.line(&line);
             return;
         }
         self.close();
-        self.calls.retain(|(of, _), _| of != session);
         match end {
             // The answer itself is printed by whoever asked for it.
             "done" => self.said.clear(),
             _ => self.tell_said(),
         }
-        if self.out.is_seen() {
-            self.line(&format!("{DIM}{}{DIM:#}", took(usage)));
+        if let Some(took) = took.filter(|_| self.out.is_seen()) {
+            self.line(&format!("{DIM}{took}{DIM:#}"));
         }
         self.needs_gap = false;
     }
@@ -313,12 +362,41 @@ impl<O: Out> Lines<O> {
     }
 }
 
+/// That a subagent begins.
+struct Begun {
+    parent: ChatId,
+    call: String,
+    agent: String,
+    child: ChatId,
+    background: bool,
+}
+
+/// Returns how a subagent's turn ended, after its name.
+fn how(end: &str) -> &str {
+    match end {
+        "done" => "is done",
+        "aborted" => "was stopped",
+        "steps_spent" => "has answered as often as it may, and is not done",
+        "output_cut" => "reached the greatest length of an answer, and is not done",
+        "refused" => "would not answer",
+        _ => "failed",
+    }
+}
+
 impl<O: Out> Show for Lines<O> {
+    fn before(&mut self, before: Before) {
+        let Before { session, call, text } = before;
+        self.before.insert((session, call), text);
+    }
+
     fn event(&mut self, event: AgentEvent) {
         let AgentEvent { happened, session } = event;
         let is_own = self.session.as_ref() == Some(&session);
         match happened {
-            Happened::Session { agent, model, parent: None } => {
+            // The first is the one that is talked to, also where it is a subagent's that is gone on with.
+            Happened::Session { agent, model, parent }
+                if parent.is_none() || self.session.is_none() =>
+            {
                 self.line(&format!(
                     "{DIM}session {session} · {} · {}{DIM:#}",
                     on_one_line(&agent),
@@ -338,10 +416,15 @@ impl<O: Out> Show for Lines<O> {
                 self.result(&session, &id, tool, &envelope);
             }
             Happened::Session { agent, parent: Some(parent), .. } => {
-                self.known(&parent, agent, session);
+                self.known(&parent, &agent, session);
             }
-            Happened::Subagent { agent, child, background, .. } => {
-                self.subagent(&session, agent, child, background);
+            Happened::Subagent { call, agent, child, background } => {
+                self.subagent(Begun { parent: session, call, agent, child, background });
+            }
+            Happened::Asked { id } => self.asks(&session, &id),
+            Happened::Retry { error, wait_ms, attempt, attempts_max } => {
+                let error = shortened(&on_one_line(&error), NOTICE_CHARS_MAX);
+                self.retried(&session, &retrying(&error, wait_ms, attempt, attempts_max));
             }
             Happened::Compacted { .. } if is_own => {
                 self.line(&format!("{DIM}what was said before is summarised from here on{DIM:#}"));

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::AgentAsker;
 use super::view::Screen;
 use crate::error::{CommandError, Status};
-use crate::signals::{Asked, Signals, exit_now};
+use crate::signals::{Asked, Signals, exit_now, exit_with};
 
 /// Has turns, and hears signals meanwhile.
 pub(crate) struct Turns {
@@ -87,6 +87,30 @@ impl Turns {
     /// Waits for a signal while no turn is had, and returns what it asks for.
     pub(super) async fn signal(&mut self) -> Asked {
         self.signals.next().await
+    }
+}
+
+/// What is left when the last turn is over: nothing that could be stopped, so that any signal ends haft at once.
+pub(crate) struct WindingDown(Signals);
+
+impl WindingDown {
+    /// Receives signals from now on.
+    pub(crate) fn begin() -> Result<Self, CommandError> {
+        Signals::listen().map(Self)
+    }
+
+    /// Waits for some work, or ends the process with the first signal, which is said so.
+    pub(crate) async fn or_exit<T>(
+        &mut self,
+        status: Status,
+        message: &str,
+        work: impl Future<Output = T>,
+    ) -> T {
+        tokio::select! {
+            biased;
+            done = work => done,
+            _ = self.0.next() => exit_with(status, message, None),
+        }
     }
 }
 

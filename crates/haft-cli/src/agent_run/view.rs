@@ -1,20 +1,25 @@
 //! What is seen of a session. Events go to a thread of their own, because a terminal or a pipe that is slow must not hold up
-//! the session; one that takes nothing at all does so in the end. Lines of text for people, lines of JSON for programs.
+//! the session; of one that takes nothing at all the models feel it in the end (see the backlog). Lines of text for people,
+//! lines of JSON for programs.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use haft_agent::{AgentEvent, Watcher};
+use haft::Roots;
+use haft_agent::{AgentEvent, Happened, Watcher};
 use haft_contract::BoxFuture;
+use haft_journal::ChatId;
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::editor::Aside;
 use super::events::Events;
-use super::limits::{EVENTS_HELD_MAX, EVENTS_WAITING_MAX};
+use super::limits::{COMPARED_BYTES_MAX, EVENTS_HELD_MAX};
 use super::lines::{Lines, Streams};
 use crate::ask::SharedScreen;
+use crate::compose::backlog::Backlog;
 use crate::error::CommandError;
 use crate::output;
 
@@ -30,6 +35,8 @@ pub(crate) enum Look {
 /// What the thread of a view is told.
 enum Told {
     Event(Box<AgentEvent>),
+    /// What a file says that a call is about to replace.
+    Before(Box<Before>),
     Note(String),
     /// Something else is about to use the terminal, and waits until it may.
     MakeWay(oneshot::Sender<()>),
@@ -40,9 +47,20 @@ enum Told {
     End,
 }
 
+/// What a file says that a call is about to replace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    pub(super) session: ChatId,
+    pub(super) call: String,
+    pub(super) text: String,
+}
+
 /// A way of showing what happens.
 pub(super) trait Show {
     fn event(&mut self, event: AgentEvent);
+
+    /// Keeps what a file says, for the end of the call that is going to replace it.
+    fn before(&mut self, _: Before) {}
 
     /// Returns whether events are shown where questions are asked, and so wait for the answer.
     fn is_on_terminal(&self) -> bool {
@@ -68,77 +86,136 @@ pub(super) trait Show {
 
 /// A view of a session.
 pub(crate) struct View {
-    told: SyncSender<Told>,
+    teller: Teller,
+    look: Look,
     thread: JoinHandle<()>,
+}
+
+/// Tells the thread of a view, and never waits for it.
+#[derive(Clone)]
+struct Teller {
+    told: Sender<Told>,
+    backlog: Arc<Backlog>,
 }
 
 /// The screen that a view is on, for others who want to say something there.
 #[derive(Clone)]
-pub(crate) struct Screen(SyncSender<Told>);
+pub(crate) struct Screen {
+    teller: Teller,
+    look: Look,
+}
 
-struct ViewWatcher(SyncSender<Told>);
+struct ViewWatcher {
+    teller: Teller,
+    /// Where files are whose former text is shown, if that is shown at all.
+    roots: Option<Roots>,
+}
+
+impl Teller {
+    /// Tells something, or returns it if nothing is shown any more.
+    fn tell(&self, told: Told) -> Result<(), Told> {
+        self.backlog.add();
+        self.told.send(told).map_err(|unheard| {
+            self.backlog.take();
+            unheard.0
+        })
+    }
+}
 
 impl Watcher for ViewWatcher {
     fn event(&self, event: AgentEvent) {
         // A view that has ended shows nothing more.
-        let _ = self.0.send(Told::Event(Box::new(event)));
+        if let Some(before) = self.roots.as_ref().and_then(|roots| before(roots, &event)) {
+            let _ = self.teller.tell(Told::Before(Box::new(before)));
+        }
+        let _ = self.teller.tell(Told::Event(Box::new(event)));
+    }
+}
+
+/// Returns what a file says that is about to be written: once it is, nobody can tell.
+fn before(roots: &Roots, event: &AgentEvent) -> Option<Before> {
+    let Happened::ToolCall { id, tool, input, .. } = &event.happened else { return None };
+    let path = input.get("path").and_then(Value::as_str).filter(|_| tool == "write")?;
+    let text = roots.text_of(path, COMPARED_BYTES_MAX)?;
+    Some(Before { session: event.session.clone(), call: id.clone(), text })
+}
+
+/// Says, however the thread of a view ends, that nobody needs to wait for it.
+struct Ending(Arc<Backlog>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
 impl View {
     /// Begins to show what happens.
     pub(crate) fn begin(look: Look) -> Result<Self, CommandError> {
-        let (told, heard) = sync_channel(EVENTS_WAITING_MAX);
+        let (told, heard) = channel();
+        let teller = Teller { told, backlog: Arc::default() };
+        let backlog = Arc::clone(&teller.backlog);
         let thread = std::thread::Builder::new().name("agent view".to_owned());
         let thread = thread
-            .spawn(move || match look {
-                Look::Json => show(Events::default(), &heard),
-                Look::Text => show(Lines::new(Streams::standard()), &heard),
+            .spawn(move || {
+                let _ending = Ending(Arc::clone(&backlog));
+                match look {
+                    Look::Json => show(Events::default(), &heard, &backlog),
+                    Look::Text => show(Lines::new(Streams::standard()), &heard, &backlog),
+                }
             })
             .map_err(|err| CommandError::failed(format!("no thread can be started: {err}")))?;
-        Ok(Self { told, thread })
+        Ok(Self { teller, look, thread })
     }
 
-    /// Returns what takes the events of sessions.
-    pub(crate) fn watcher(&self) -> Arc<dyn Watcher> {
-        Arc::new(ViewWatcher(self.told.clone()))
+    /// Returns what takes the events of sessions that work beneath these roots.
+    pub(crate) fn watcher(&self, roots: Roots) -> Arc<dyn Watcher> {
+        let roots = match self.look {
+            Look::Text => Some(roots),
+            Look::Json => None,
+        };
+        Arc::new(ViewWatcher { teller: self.teller.clone(), roots })
+    }
+
+    /// Returns how much waits to be shown.
+    pub(crate) fn backlog(&self) -> Arc<Backlog> {
+        Arc::clone(&self.teller.backlog)
     }
 
     /// Returns the screen that the view is on.
     pub(crate) fn screen(&self) -> Screen {
-        Screen(self.told.clone())
+        Screen { teller: self.teller.clone(), look: self.look }
     }
 
     /// Shows what is left to show.
     pub(crate) async fn end(self) {
-        let Self { told, thread } = self;
+        let Self { teller, thread, .. } = self;
+        let _ = teller.tell(Told::End);
         // A pipe that takes nothing is waited for, and signals are heard meanwhile.
-        let end = move || {
-            let _ = told.send(Told::End);
-            thread.join()
-        };
-        let _ = tokio::task::spawn_blocking(end).await;
+        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
 }
 
 impl Screen {
     /// Says something that is no event.
     pub(crate) fn note(&self, text: impl Into<String>) {
-        if let Err(unheard) = self.0.send(Told::Note(text.into()))
-            && let Told::Note(text) = unheard.0
-        {
+        let text = text.into();
+        if self.look == Look::Json {
+            // What programs read is elsewhere, and may wait to be read for ever.
+            output::say_at_once(&format!("{}\n", output::visible(&text)));
+        } else if let Err(Told::Note(text)) = self.teller.tell(Told::Note(text)) {
             output::note(text);
         }
     }
 
     /// Has what is said from now on go above the line that is typed.
     pub(super) fn typing(&self, aside: Aside) {
-        let _ = self.0.send(Told::Typing(aside));
+        let _ = self.teller.tell(Told::Typing(aside));
     }
 
     /// Takes back that a line is typed.
     pub(super) fn typed(&self) {
-        let _ = self.0.send(Told::Typed);
+        let _ = self.teller.tell(Told::Typed);
     }
 
     /// Returns once all that was told until now is shown.
@@ -152,14 +229,14 @@ impl SharedScreen for Screen {
     fn make_way(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let (free, is_free) = oneshot::channel();
-            let _ = self.0.send(Told::MakeWay(free));
+            let _ = self.teller.tell(Told::MakeWay(free));
             // A view that has ended is in nobody's way.
             let _ = is_free.await;
         })
     }
 
     fn go_on(&self) {
-        let _ = self.0.send(Told::GoOn);
+        let _ = self.teller.tell(Told::GoOn);
     }
 }
 
@@ -171,7 +248,7 @@ pub(super) fn is_seen() -> bool {
 /// What is said while somebody types, for a question that has to wait for it.
 const ASKS: &str = "a subagent asks about a call: press Enter to be asked";
 
-fn show(mut view: impl Show, heard: &Receiver<Told>) {
+fn show(mut view: impl Show, heard: &Receiver<Told>, backlog: &Backlog) {
     let mut is_away = false;
     let mut is_typing = false;
     // Whoever waits for the line that is typed to be over.
@@ -180,7 +257,9 @@ fn show(mut view: impl Show, heard: &Receiver<Told>) {
     let mut held: Vec<AgentEvent> = Vec::new();
     let mut left_out = 0_usize;
     while let Ok(told) = heard.recv() {
+        backlog.take();
         match told {
+            Told::Before(before) => view.before(*before),
             Told::Event(event) if is_away && view.is_on_terminal() => {
                 if held.len() < EVENTS_HELD_MAX { held.push(*event) } else { left_out += 1 }
             }
@@ -226,9 +305,6 @@ fn show(mut view: impl Show, heard: &Receiver<Told>) {
 
 #[cfg(test)]
 mod tests {
-    use haft_agent::Happened;
-    use haft_journal::ChatId;
-
     use super::*;
 
     /// Writes down what it is told.
@@ -252,11 +328,13 @@ mod tests {
     }
 
     fn check(told: Vec<Told>, expect: &[&str]) {
-        let (tell, heard) = sync_channel(EVENTS_HELD_MAX + 10);
-        told.into_iter().for_each(|told| tell.send(told).unwrap());
-        drop(tell);
+        let (tell, heard) = channel();
+        let teller = Teller { told: tell, backlog: Arc::default() };
+        let backlog = Arc::clone(&teller.backlog);
+        told.into_iter().for_each(|told| assert!(teller.tell(told).is_ok()));
+        drop(teller);
         let mut written = Vec::new();
-        show(Written(&mut written), &heard);
+        show(Written(&mut written), &heard, &backlog);
         assert_eq!(written, expect);
     }
 

@@ -4,7 +4,7 @@
 use haft::{Inquiry, Reply};
 use haft_contract::UserQuestion;
 
-use super::{ANSWER_TRIES_MAX, Screen, escaped, set_in};
+use super::{ANSWER_TRIES_MAX, Screen, escaped, set_in_within};
 
 /// Puts the questions one after the other. Whoever ends the input leaves all of them without an answer.
 pub(super) fn hold(inquiry: &Inquiry, screen: &mut impl Screen) -> Reply {
@@ -14,7 +14,8 @@ pub(super) fn hold(inquiry: &Inquiry, screen: &mut impl Screen) -> Reply {
     screen.say(&format!("\nThe agent has {asks}; what you answer allows nothing.\n"));
     let mut answers = Vec::with_capacity(count);
     for (place, question) in questions.iter().enumerate() {
-        screen.say(&shown(place, count, question));
+        let number = if count == 1 { String::new() } else { format!("{} of {count}", place + 1) };
+        screen.say(&shown(&number, question, screen.columns()));
         let Some(answer) = answer(question, screen) else {
             screen.say("\nNo answer.\n");
             return Reply::Dismissed(None);
@@ -48,11 +49,10 @@ fn prompt(question: &UserQuestion) -> &'static str {
     }
 }
 
-fn shown(place: usize, count: usize, question: &UserQuestion) -> String {
-    let number = if count == 1 { String::new() } else { format!("{} of {count}", place + 1) };
+fn shown(number: &str, question: &UserQuestion, columns: usize) -> String {
     let header = question.header.as_deref().map(escaped).unwrap_or_default();
     let title: Vec<&str> =
-        [number.as_str(), header.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+        [number, header.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     let title = if title.is_empty() { String::new() } else { format!("{}:\n", title.join(" · ")) };
     let lines: Vec<String> = question.question.lines().map(str::to_owned).collect();
     let options = question.options.iter().enumerate().map(|(place, option)| {
@@ -61,7 +61,8 @@ fn shown(place: usize, count: usize, question: &UserQuestion) -> String {
     });
     let options: Vec<String> = options.collect();
     let gap = if options.is_empty() { "" } else { "\n" };
-    format!("\n{title}{}{gap}{}", set_in(&lines), set_in(&options))
+    let (lines, options) = (set_in_within(&lines, columns), set_in_within(&options, columns));
+    format!("\n{title}{lines}{gap}{options}")
 }
 
 /// What a line says.

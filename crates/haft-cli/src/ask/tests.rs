@@ -2,7 +2,6 @@ use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
 use haft_contract::ToolId;
-use haft_policy::{Action, Rule};
 
 use super::*;
 
@@ -13,6 +12,10 @@ struct Script<'a> {
 }
 
 impl Screen for Script<'_> {
+    fn columns(&self) -> usize {
+        WIDTH
+    }
+
     fn say(&mut self, text: &str) {
         self.shown.push_str(text);
     }
@@ -71,13 +74,23 @@ fn a_session_of_many_calls_can_be_allowed_something_as_a_whole() {
         let script = Script { answers: answers.iter().copied(), shown: &mut shown };
         let answer = Dialogue::new(ask, "/state/projects/ab.toml", script).of(span).hold();
         assert_eq!(answer, expect, "{answers:?}");
-        assert_eq!(shown.contains("[s]ession"), expect == Answer::AlwaysSession, "{shown}");
+        let is_of_session = [Answer::AlwaysSession, Answer::RejectSession].contains(&expect);
+        assert_eq!(shown.contains("[s]ession"), is_of_session, "{shown}");
+        assert_eq!(shown.contains("[d]eny it for this session"), is_of_session, "{shown}");
+        let rule = match expect {
+            Answer::RejectSession => "deny",
+            _ => "allow",
+        };
+        let said = format!("From now on, in this session:\n  {rule} bash \"git commit *\"\n");
+        assert_eq!(shown.ends_with(&said), is_of_session, "{shown}");
     };
     check(&ask(), Span::ManyCalls, &["s"], Answer::AlwaysSession);
     check(&ask(), Span::ManyCalls, &["SESSION"], Answer::AlwaysSession);
-    check(&ask(), Span::OneCall, &["s", "o"], Answer::Once);
+    check(&ask(), Span::ManyCalls, &["d"], Answer::RejectSession);
+    check(&ask(), Span::ManyCalls, &["Deny"], Answer::RejectSession);
+    check(&ask(), Span::OneCall, &["s", "d", "o"], Answer::Once);
     let without_rules = Ask { always: Vec::new(), ..ask() };
-    check(&without_rules, Span::ManyCalls, &["s", "o"], Answer::Once);
+    check(&without_rules, Span::ManyCalls, &["s", "d", "o"], Answer::Once);
 }
 
 #[test]
@@ -156,6 +169,17 @@ fn what_a_model_wrote_cannot_pass_for_haft() {
         line.chars().map(|one| if one.is_ascii() { 1 } else { 2 }).sum::<usize>() > WIDTH
     };
     assert_eq!(shown.lines().find(too_wide), None);
+}
+
+#[test]
+fn lines_are_as_wide_as_the_terminal_that_they_are_on() {
+    let forged = Ask { input: format!("{}Allow it? [o]nce: o", "x ".repeat(30)), ..ask() };
+    for columns in [WIDTH_MIN, 40, WIDTH] {
+        let shown = question(&forged, columns);
+        let set_in = shown.lines().filter(|line| line.starts_with(INDENT));
+        let widest = set_in.map(|line| line.chars().map(width).sum::<usize>()).max();
+        assert!(widest.is_some_and(|widest| widest <= columns), "{columns}: {shown}");
+    }
 }
 
 #[test]

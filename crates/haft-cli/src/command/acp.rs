@@ -2,20 +2,23 @@
 //! this file makes what it serves and ends with it.
 
 use std::io::IsTerminal as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use haft_acp::{Editor, ServeParts, serve};
-use haft_agent::{AgentError, FoundAgents};
+use haft::Runtime;
+use haft_acp::{Editor, Prepare, ServeParts, serve};
+use haft_agent::{AgentError, AgentHost, FoundAgents};
+use haft_contract::BoxFuture;
 
 use crate::agent_run::failure;
 use crate::cli::SettingArgs;
 use crate::compose::agent::{AgentFront, AgentWork};
 use crate::error::{CommandError, Status};
 use crate::model::ModelArgs;
+use crate::settings::{Settings, Withheld};
 use crate::state::State;
 use crate::time::rfc3339;
-use crate::{compose, output, settings, signals};
+use crate::{compose, hint, output, settings, signals};
 
 /// Let an editor talk to agents over standard input and output, by the Agent Client Protocol
 ///
@@ -26,7 +29,7 @@ use crate::{compose, output, settings, signals};
 ///
 /// The editor's directory must lie within the root (--root). Files and commands are haft's own: the editor is asked for
 /// neither, and MCP servers that the editor is set up with are not started.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(after_long_help = "\
 Examples:
   haft acp --model openai/gpt-5
@@ -55,35 +58,137 @@ pub(crate) async fn run(
     setting_args: &SettingArgs,
     state: &State,
 ) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
     let editor = Editor::new();
-    let front = AgentFront {
-        model: &args.model,
-        agent: args.agent.as_deref(),
-        asker: editor.asker(),
-        watcher: editor.watcher(),
-    };
-    let AgentWork { host, runtime, agents, agent } =
-        compose::agent_host(front, &settings, state).await?;
-    check_agent(&agents, &agent)?;
-    let host = Arc::new(host);
+    let preparation = Arc::new(Preparation {
+        args: args.clone(),
+        settings: setting_args.clone(),
+        state: state.clone(),
+        editor: editor.clone(),
+        prepared: Mutex::default(),
+    });
     let shutdown = signals::stop_token()?;
-    if std::io::stdin().is_terminal() {
+    let is_by_hand = std::io::stdin().is_terminal();
+    match preparation.parts().await {
+        Ok(parts) => preparation.prepared().parts = Some(parts),
+        Err(err) if is_by_hand => return Err(err),
+        // What stands on standard error few editors show, and what they are answered, all: so they are.
+        Err(err) => drop(preparation.refusal(err)),
+    }
+    if is_by_hand {
         output::aside("waiting for an editor on standard input; Ctrl-D ends it");
     }
-    let parts = ServeParts {
-        host: Arc::clone(&host),
-        runtime: runtime.clone(),
-        agents,
-        agent,
-        context_tokens: settings.agent.bounds().context_tokens,
-        time: rfc3339,
-    };
-    let served = serve(&editor, parts, tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
-    host.close().await;
-    runtime.shut_down().await;
+    let asked = Arc::clone(&preparation) as Arc<dyn Prepare>;
+    let served = serve(&editor, asked, tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
+    let work = preparation.prepared().work.take();
+    if let Some((host, runtime)) = &work {
+        host.close().await;
+        runtime.shut_down().await;
+    }
     served.map_err(CommandError::failed)?;
-    Ok(Status::Done)
+    let refused = preparation.prepared().refused.take().filter(|_| work.is_none());
+    Ok(refused.map_or(Status::Done, |refused| refused.status))
+}
+
+/// Puts together what an editor is served with: at once, and where that fails, with each session that the editor wants. So a
+/// configuration that was put right holds without another start.
+struct Preparation {
+    args: AcpArgs,
+    settings: SettingArgs,
+    state: State,
+    editor: Editor,
+    // Written when parts are put together, and read at the end; each holds the lock for a look.
+    prepared: Mutex<Prepared>,
+}
+
+#[derive(Default)]
+struct Prepared {
+    /// Parts that nobody has asked for yet.
+    parts: Option<ServeParts>,
+    /// What is to be closed.
+    work: Option<(Arc<AgentHost>, Runtime)>,
+    /// What was in the way last.
+    refused: Option<Refused>,
+}
+
+struct Refused {
+    status: Status,
+    message: String,
+}
+
+impl Prepare for Preparation {
+    fn prepare(&self) -> BoxFuture<'_, Result<ServeParts, String>> {
+        Box::pin(async {
+            let parts = self.prepared().parts.take();
+            match parts {
+                Some(parts) => Ok(parts),
+                None => self.parts().await.map_err(|err| self.refusal(err)),
+            }
+        })
+    }
+}
+
+impl Preparation {
+    fn prepared(&self) -> MutexGuard<'_, Prepared> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn parts(&self) -> Result<ServeParts, CommandError> {
+        let settings = settings::resolve(&self.settings, &self.state)?;
+        let front = AgentFront {
+            model: &self.args.model,
+            agent: self.args.agent.as_deref(),
+            asker: self.editor.asker(),
+            watcher: self.editor.watcher(),
+            backlog: None,
+        };
+        let work = compose::agent_host(front, &settings, &self.state).await?;
+        if let Err(err) = check_agent(&work.agents, &work.agent) {
+            work.close().await;
+            return Err(err);
+        }
+        let AgentWork { host, runtime, agents, agent } = work;
+        let host = Arc::new(host);
+        self.prepared().work = Some((Arc::clone(&host), runtime.clone()));
+        Ok(ServeParts {
+            host,
+            runtime,
+            notices: notices(&settings, &agents),
+            agents,
+            agent,
+            context_tokens: settings.agent.bounds().context_tokens,
+            time: rfc3339,
+        })
+    }
+
+    /// Says on standard error what is in the way, where it is something new, and returns it as an editor is told.
+    fn refusal(&self, err: CommandError) -> String {
+        let message = output::visible(&err.message);
+        let hint =
+            err.hint.map(|hint| hint::in_same_journal(&output::visible(&hint), &self.settings));
+        let mut prepared = self.prepared();
+        if prepared.refused.as_ref().is_none_or(|refused| refused.message != message) {
+            output::error(&message, hint.as_deref());
+        }
+        prepared.refused = Some(Refused { status: err.status, message: message.clone() });
+        match hint {
+            Some(hint) => format!("{message}\n\nhint: {hint}"),
+            None => message,
+        }
+    }
+}
+
+/// Returns what of the configuration is not as somebody may think, for those who do not see standard error.
+fn notices(settings: &Settings, agents: &FoundAgents) -> Vec<String> {
+    let withheld = settings.withheld.as_ref().map(|Withheld { message, hint }| {
+        let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
+        output::visible(&text)
+    });
+    let problems = match agents.problems.len() {
+        0 => None,
+        1 => Some("An agent has a problem: haft agents check".to_owned()),
+        problems => Some(format!("Agents have {problems} problems: haft agents check")),
+    };
+    withheld.into_iter().chain(problems).collect()
 }
 
 /// Says at once that there is no such agent, and not to whoever begins a session.

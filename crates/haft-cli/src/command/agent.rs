@@ -4,23 +4,21 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use haft_agent::{AgentError, Chat, NewChat, Prompt, TurnEnd};
-use haft_journal::{ChatId, ChatQuery, ChatSession, Journal};
+use haft_agent::{AgentError, Changes, Chat, NewChat, Prompt, TurnEnd};
+use haft_journal::ChatId;
 
 use crate::agent_run::{
-    AgentAsker, Conversation, Look, Turns, View, asker, failure, goes_on, note_of, or_headless,
-    status_of,
+    AgentAsker, Conversation, Look, Turns, View, WindingDown, asker, failure, goes_on, note_of,
+    or_headless, status_of,
 };
 use crate::cli::SettingArgs;
 use crate::compose::agent::{AgentFront, AgentWork};
 use crate::error::{CommandError, Status};
+use crate::latest::named_session;
 use crate::model::ModelArgs;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, input, output, settings};
-
-/// What stands for the session that was used last in a workspace.
-pub(crate) const LAST: &str = "last";
 
 /// Talk to an agent that works in this directory
 ///
@@ -58,9 +56,10 @@ pub(crate) struct AgentArgs {
     /// A session that is gone on with keeps the agent that it was begun with.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     agent: Option<String>,
-    /// Session to go on with, as haft sessions list shows it, or last for the latest one of this workspace
+    /// Session to go on with, as haft sessions list shows it, or last for the one used last in this workspace
     ///
-    /// A turn that was interrupted is gone on with unless a prompt is given.
+    /// A turn that was interrupted is gone on with unless a prompt is given. The session keeps its model, unless --model
+    /// names another one here: that one answers from then on.
     #[arg(long, value_name = "SESSION")]
     resume: Option<String>,
     /// Ask nobody, also on a terminal: what would be asked is refused
@@ -93,13 +92,15 @@ pub(crate) async fn run(
     let work = work(&args, setting_args)?;
     let settings = settings::resolve(setting_args, state)?;
     let look = if setting_args.json { Look::Json } else { Look::Text };
+    let roots = compose::roots(&settings)?;
     let view = View::begin(look)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
     let front = AgentFront {
         model: &args.model,
         agent: args.agent.as_deref(),
         asker: or_headless(asker.as_ref()),
-        watcher: view.watcher(),
+        watcher: view.watcher(roots),
+        backlog: Some(view.backlog()),
     };
     let host = compose::agent_host(front, &settings, state).await?;
     let session = Session { args: &args, settings: &settings, host: &host, view: &view, asker };
@@ -107,11 +108,17 @@ pub(crate) async fn run(
         Work::Turn(prompt) => session.turn(prompt).await,
         Work::Conversation => session.conversation(state).await.map(|()| Done::Talked),
     };
-    host.close().await;
+    let mut end = WindingDown::begin()?;
+    end.or_exit(Status::InDoubt, "ended while the last of it was being stopped", host.close())
+        .await;
     // Once nobody tells it anything more, what it was told is shown.
     drop(host);
-    view.end().await;
-    tell(done?, setting_args)
+    let unread = "ended before all of it was read: haft sessions show has the rest";
+    end.or_exit(Status::Failed, unread, view.end()).await;
+    let (done, is_json) = (done?, setting_args.json);
+    // Also the answer is written to something that may take nothing.
+    let told = tokio::task::spawn_blocking(move || tell(done, is_json));
+    end.or_exit(Status::Failed, unread, told).await.map_err(CommandError::failed)?
 }
 
 fn work(args: &AgentArgs, setting_args: &SettingArgs) -> Result<Work, CommandError> {
@@ -169,7 +176,8 @@ impl Session<'_> {
         let journal = self.host.runtime.journal();
         let root = self.host.runtime.roots().workspace().to_string_lossy().into_owned();
         let id = named_session(named, &root, &**journal).await?;
-        let chat = self.host.host.open(&id).await.map_err(failure)?;
+        let changes = Changes { model: self.args.model.in_command(), ..Changes::default() };
+        let chat = self.host.host.open_with(&id, &changes).await.map_err(failure)?;
         let chooses = self.host.agents.get(chat.agent()).is_some_and(|agent| agent.model.is_some());
         if let Some(note) = self.args.model.note_of_kept(chat.model()).filter(|_| !chooses) {
             self.view.screen().note(note);
@@ -185,7 +193,7 @@ impl Session<'_> {
             Err(err @ (AgentError::EmptyPrompt | AgentError::PromptTooLong { .. })) => {
                 Err(failure(err))
             }
-            Err(err) => Ok(Done::Failed(failure(err))),
+            Err(err) => Ok(Done::Failed(failed(err, chat.id()))),
         }
     }
 
@@ -196,46 +204,29 @@ impl Session<'_> {
     }
 }
 
-/// Returns the session of that name.
-pub(crate) async fn named_session(
-    named: &str,
-    root: &str,
-    journal: &dyn Journal,
-) -> Result<ChatId, CommandError> {
-    if named != LAST {
-        return ChatId::parse(named)
-            .map_err(|err| CommandError::usage(err).hint("haft sessions list"));
+/// Returns why a turn failed. One that failed at the model is tried again by going on with the session.
+fn failed(err: AgentError, session: &ChatId) -> CommandError {
+    let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
+    let err = failure(err);
+    match err.hint.is_none() && is_of_model {
+        true => err.hint(format!("haft agent --resume {session}")),
+        false => err,
     }
-    let root = Some(root.to_owned());
-    let query = ChatQuery { root, only_top: true, ..ChatQuery::default() };
-    let mut latest = journal.chats(query).await?.into_iter();
-    latest.find(has_words).map(|chat| chat.id).ok_or_else(no_session)
-}
-
-/// Returns whether something was said in a session: whoever began one and left it at that does not look for it.
-pub(crate) fn has_words(session: &ChatSession) -> bool {
-    session.title.is_some() || session.steps > 0
-}
-
-/// Returns the error of a command about the latest session where there is none.
-pub(crate) fn no_session() -> CommandError {
-    CommandError::usage("there is no session in this workspace yet")
-        .hint("haft agent 'What is this project about?'")
 }
 
 /// Prints the answer where it was not read while it came, and says why a turn is not done.
-fn tell(done: Done, setting_args: &SettingArgs) -> Result<Status, CommandError> {
+fn tell(done: Done, is_json: bool) -> Result<Status, CommandError> {
     let (session, end) = match done {
         Done::Ended(session, end) => (session, end),
         Done::Talked => return Ok(Status::Done),
-        Done::Failed(err) if setting_args.json => {
+        Done::Failed(err) if is_json => {
             // Programs were told by the last event.
             output::error(&err.message, err.hint.as_deref());
             return Ok(err.status);
         }
         Done::Failed(err) => return Err(err),
     };
-    let is_read = setting_args.json || io::stdout().is_terminal();
+    let is_read = is_json || io::stdout().is_terminal();
     if let TurnEnd::Done { text } = &end
         && !is_read
     {

@@ -3,6 +3,7 @@
 
 mod check;
 mod list;
+mod naming;
 mod show;
 
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ enum AgentsCommand {
     /// Say what is wrong with which agent, and in which line
     ///
     /// An agent with an error is left out. A warning says of an agent of a workspace that nobody trusted what of it does
-    /// not hold. The exit status is 1 if there is an error.
+    /// not hold, and of any agent which tools it names that there are not. The exit status is 1 if there is an error.
     Check {
         /// File of an agent, or directory of such files; all places unless given
         path: Option<PathBuf>,
@@ -54,7 +55,7 @@ enum AgentsCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &AgentsArgs,
     setting_args: &SettingArgs,
     state: &State,
@@ -64,6 +65,8 @@ pub(crate) fn run(
     match &args.command {
         AgentsCommand::List => list::run(&settings, is_json),
         AgentsCommand::Show { name } => show::run(name, &settings, is_json),
-        AgentsCommand::Check { path } => check::run(path.as_deref(), &settings, is_json),
+        AgentsCommand::Check { path } => {
+            check::run(path.as_deref(), &settings, state, is_json).await
+        }
     }
 }

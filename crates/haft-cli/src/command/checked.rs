@@ -1,9 +1,7 @@
 //! What `haft skills check` and `haft agents check` answer: which there are, what is wrong with them, and how much of it
 //! leaves one out.
 
-use std::fmt::Display;
-
-use serde::Serialize;
+use haft::{FileProblem, ProblemSeverity};
 use serde_json::json;
 
 use crate::error::{CommandError, Status};
@@ -11,41 +9,38 @@ use crate::output;
 use crate::python::counted;
 
 /// What was looked at, and what is wrong with it.
-pub(super) struct Checked<'a, P> {
+pub(super) struct Checked<'a> {
     /// What each of them is, such as `skill`.
     pub(super) noun: &'static str,
     pub(super) names: Vec<&'a str>,
-    pub(super) problems: &'a [P],
-    pub(super) errors: usize,
+    pub(super) problems: &'a [FileProblem],
 }
 
-impl<P: Display + Serialize> Checked<'_, P> {
+impl Checked<'_> {
     /// Says it. It fails if anything is an error.
     pub(super) fn tell(&self, is_json: bool) -> Result<Status, CommandError> {
+        let errors = self.count(ProblemSeverity::Error);
+        let warnings = self.count(ProblemSeverity::Warning);
         if is_json {
             output::json(&json!({
                 (format!("{}s", self.noun)): self.names,
                 "problems": self.problems,
-                "errors": self.errors,
-                "warnings": self.warnings(),
+                "errors": errors,
+                "warnings": warnings,
             }))?;
         } else {
-            output::data(&output::visible(&self.text()))?;
+            let lines = self.problems.iter().map(|problem| format!("{problem}\n"));
+            let counts = [
+                counted(self.names.len(), self.noun),
+                counted(errors, "error"),
+                counted(warnings, "warning"),
+            ];
+            output::data(&output::visible(&(lines.collect::<String>() + &counts.join(", "))))?;
         }
-        Ok(if self.errors == 0 { Status::Done } else { Status::Failed })
+        Ok(if errors == 0 { Status::Done } else { Status::Failed })
     }
 
-    fn warnings(&self) -> usize {
-        self.problems.len().saturating_sub(self.errors)
-    }
-
-    fn text(&self) -> String {
-        let lines: String = self.problems.iter().map(|problem| format!("{problem}\n")).collect();
-        format!(
-            "{lines}{}, {}, {}",
-            counted(self.names.len(), self.noun),
-            counted(self.errors, "error"),
-            counted(self.warnings(), "warning")
-        )
+    fn count(&self, severity: ProblemSeverity) -> usize {
+        self.problems.iter().filter(|problem| problem.severity == severity).count()
     }
 }

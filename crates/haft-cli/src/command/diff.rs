@@ -12,7 +12,7 @@ use haft::RootChanges;
 use haft_snapshot::{Change, ChangeKind, State as Recorded, Unified, quoted};
 use serde_json::{Value, json};
 
-use super::undo::{changes, history, open, selection, tell_remarks, unrecorded};
+use super::undo::{changes, found, history, open, selection, tell_remarks, unrecorded};
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::state::State;
@@ -26,14 +26,17 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 /// Show what a call changed, or a whole run
 ///
 /// Shows the difference between the workspace before the call and after it, whatever became of the files since. What a
-/// command changed outside of the workspace is not among it, and neither is what is ignored and large, or excluded.
+/// command changed outside of the workspace is not among it, and neither is what is ignored and large, or excluded. To the
+/// session of an agent belongs what its subagents did.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft diff nightly/main/0/1/3
-  haft diff --stat nightly")]
+  haft diff --stat nightly
+  haft diff last")]
 pub(crate) struct DiffArgs {
-    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run
+    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run, or last for the run that was used
+    /// last in this workspace
     #[arg(value_name = "CALL|RUN")]
     target: String,
     /// List the paths, without the text
@@ -50,6 +53,7 @@ pub(crate) async fn run(
     let settings = settings::resolve(setting_args, state)?;
     let of = selection(&args.target)?;
     let journal = open(&settings).await?;
+    let of = found(of, &*journal, &settings).await?;
     let history = history(&journal, &settings, state);
     let roots = changes(&history, &of).await?;
     unrecorded(&history, &of, &roots).await?;

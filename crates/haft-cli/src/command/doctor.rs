@@ -38,7 +38,7 @@ use searches::{SearchReport, searches};
 /// Say what confines commands here, and what is missing
 ///
 /// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, which Python runs the tools
-/// that are written in it, which model makes plans and whether its key is set, where haft keeps its files, and whether bash
+/// that are written in it, which model is asked and whether its key is set, where haft keeps its files, and whether bash
 /// runs without asking. Nothing is sent to the model. The exit status is 0 if the sandbox can be enforced in full and haft can
 /// write its files, else 1.
 #[derive(Args)]
@@ -71,7 +71,7 @@ struct Report {
     /// Who is asked by web_search, if anybody.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     web_search: Vec<SearchReport>,
-    /// The model that makes plans, where there is one.
+    /// The model that is asked, where one is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelReport>,
     files: Files,

@@ -19,13 +19,14 @@ mod verify;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use haft_contract::RunId;
 use haft_journal::Journal;
 
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Kind, Status};
 use crate::journal_place::JournalPlace;
-use crate::settings;
 use crate::state::State;
+use crate::{latest, settings};
 
 pub(crate) use doubt::DOUBTS_SHOWN_MAX;
 pub(crate) use settle::{Said, settle};
@@ -42,6 +43,7 @@ Examples:
   haft runs list
   haft runs show run_01jd3k8x5m9q2w7y4t6r8v0c3z
   haft runs show nightly/build/0/1/3
+  haft runs show last
   haft runs tail --json | jq .tool
   haft runs settle nightly/build/0/1/3 not-happened
   haft runs export --since 7d > week.jsonl
@@ -73,7 +75,7 @@ pub(crate) async fn run(
     let recorded = Recorded { place: &durability.journal, state };
     recorded.check_named()?;
     let looking = match args.command {
-        RunsCommand::Tail(args) => return tail::run(&args, &recorded, json).await,
+        RunsCommand::Tail(args) => return tail::run(&args, &recorded, setting_args).await,
         RunsCommand::Settle(args) => {
             return settle::run(args, recorded.open_to_write().await?.as_deref(), json).await;
         }
@@ -83,7 +85,8 @@ pub(crate) async fn run(
         RunsCommand::Export(args) => Looking::Export(args),
         RunsCommand::Verify(args) => Looking::Verify(args),
     };
-    looking.run(recorded.open().await?.as_deref(), setting_args).await
+    let journal = recorded.open().await?;
+    looking.run(journal.as_deref(), setting_args, state).await
 }
 
 /// The journal that is looked after, which need not be there.
@@ -134,14 +137,31 @@ impl Looking {
         self,
         journal: Option<&dyn Journal>,
         settings: &SettingArgs,
+        state: &State,
     ) -> Result<Status, CommandError> {
         match self {
             Self::List(args) => list::run(&args, journal, settings.json).await,
-            Self::Show(args) => show::run(&args, journal, settings).await,
-            Self::Export(args) => export::run(&args, journal).await,
+            Self::Show(args) => show::run(&args, journal, settings, state).await,
+            Self::Export(args) => export::run(&args, journal, settings, state).await,
             Self::Verify(_) => verify::run(journal, settings.json).await,
         }
     }
+}
+
+/// Returns the run of that name, which may be the one that was used last in this workspace.
+async fn find_run(
+    name: &str,
+    journal: &dyn Journal,
+    settings: &SettingArgs,
+    state: &State,
+) -> Result<RunId, CommandError> {
+    let root = || latest::workspace_of(settings, state);
+    Ok(latest::named_run(name, journal, root).await?.id())
+}
+
+/// Says of a run that somebody named that it is not there, because nothing is.
+fn not_recorded(run: &str) -> CommandError {
+    if run == latest::LAST { latest::no_run() } else { unknown_run(run) }
 }
 
 /// Says that there is no such run.

@@ -15,10 +15,9 @@ use clap::{Args, Subcommand};
 use haft_journal::{ChatId, ChatSession, Journal};
 
 use crate::cli::SettingArgs;
-use crate::command::agent::{LAST, named_session, no_session};
-use crate::compose;
 use crate::error::{CommandError, Status};
-use crate::settings::{self, Settings};
+use crate::latest::{self, LAST, named_session, no_session};
+use crate::settings;
 use crate::state::State;
 
 /// Show what was said in sessions of agents, and look after them
@@ -66,7 +65,7 @@ pub(crate) async fn run(
         SessionsCommand::Export(args) => Looking::Export(args),
     };
     let journal = settings.durability.journal.open_to_read().await?;
-    let kept = Kept { journal, root: root(&settings)? };
+    let kept = Kept { journal, root: latest::workspace(&settings)? };
     looking.run(&kept, setting_args.json).await
 }
 
@@ -105,10 +104,6 @@ impl Kept {
         let session = journal.chat(&id).await?.ok_or_else(|| unknown(named))?;
         Ok((journal, session))
     }
-}
-
-fn root(settings: &Settings) -> Result<String, CommandError> {
-    Ok(compose::roots(settings)?.workspace().to_string_lossy().into_owned())
 }
 
 fn unknown(session: &str) -> CommandError {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use clap::Args;
 use haft::{Clock as _, HistoryError, RootChanges, Selection, SnapshotHistory, SystemClock};
 use haft_contract::{CallId, Envelope, RunId};
-use haft_journal::{Journal, RunQuery};
+use haft_journal::{Holder, Journal, RunQuery};
 use haft_snapshot::{Options, Overwrite, RestoreError, Restored, quoted};
 
 use self::performing::Undoing;
@@ -19,7 +19,10 @@ use crate::cli::SettingArgs;
 use crate::error::{CommandError, Kind, Status};
 use crate::settings::{self, Settings};
 use crate::state::State;
-use crate::{call_name, compose, output, owner};
+use crate::{call_name, compose, latest, output, owner};
+
+/// The tool that undoing is recorded as.
+pub(crate) const UNDO_TOOL: &str = "undo";
 
 /// A call of which it is not known what it changed, and why.
 pub(super) type Unrecorded = (CallId, String);
@@ -28,14 +31,16 @@ pub(super) type Unrecorded = (CallId, String);
 ///
 /// Where something else changed one of the paths since, nothing is brought back, and every such path is listed. What was not
 /// recorded cannot be brought back: it stays, is listed, and the exit status is 5 instead of 0. What the call did elsewhere
-/// than in the workspace stays done. A run that a living process executes is not undone. An undo is recorded as a call
-/// of its own, which can be undone as well.
+/// than in the workspace stays done. A run that a living process executes is not undone. To the session of an agent belongs
+/// what its subagents did. An undo is recorded as a call of its own, which can be undone as well; it is never what last
+/// stands for.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   haft undo nightly/main/0/1/3        Undo one call
   haft undo --to nightly/main/0/1/3   Undo every later call of its run
   haft undo nightly                   Undo a whole run
+  haft undo last                      Undo what was done last in this workspace
   haft undo --dry-run nightly         Show what would be brought back
 
 Exit status:
@@ -43,7 +48,8 @@ Exit status:
   1  Nothing was undone: something is in the way, or a process executes the run
   5  Partly undone: what was not recorded stays, and is listed")]
 pub(crate) struct UndoArgs {
-    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run
+    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run, or last for the run that was used
+    /// last in this workspace
     #[arg(value_name = "CALL|RUN", required_unless_present = "to", conflicts_with = "to")]
     target: Option<String>,
     /// Undo what the run did after this call
@@ -70,8 +76,9 @@ pub(crate) async fn run(
     };
     let settings = settings::resolve(setting_args, state)?;
     let journal = open(&settings).await?;
-    require_free(&*journal, &of).await?;
+    let of = found(of, &*journal, &settings).await?;
     let history = history(&journal, &settings, state);
+    require_free(&*journal, &history, &of).await?;
     let roots = changes(&history, &of).await?;
     let unrecorded = unrecorded(&history, &of, &roots).await?;
     tell_remarks(&roots);
@@ -82,16 +89,16 @@ pub(crate) async fn run(
     let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
     let roots = Arc::new(roots);
     if args.dry_run || is_as_before {
-        let told =
-            Told { roots: &roots, restored: &rehearsed, unrecorded: &unrecorded, call: None };
+        let restored = &rehearsed;
+        let told = Told { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call: None };
         return told.show(setting_args.json);
     }
     let undoing = Undoing { of: shown(&of), roots: Arc::clone(&roots), overwrite, options };
     let (envelope, restored) = undoing.perform(&settings, state).await?;
     match &envelope {
         Envelope::Output { metadata, .. } => {
-            let call = metadata.call_id.as_deref();
-            let told = Told { roots: &roots, restored: &restored, unrecorded: &unrecorded, call };
+            let (restored, call) = (&restored, metadata.call_id.as_deref());
+            let told = Told { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call };
             told.show(setting_args.json)
         }
         Envelope::Error { error_text, .. } => {
@@ -107,6 +114,20 @@ pub(super) fn selection(target: &str) -> Result<Selection, CommandError> {
         return Ok(Selection::Call(call_name::parse(target)?));
     }
     Ok(Selection::Run(RunId::parse(target).map_err(CommandError::usage)?))
+}
+
+/// Returns the calls with the run that `last` stands for, which is said before anything is shown or done.
+pub(super) async fn found(
+    of: Selection,
+    journal: &dyn Journal,
+    settings: &Settings,
+) -> Result<Selection, CommandError> {
+    let Selection::Run(run) = of else { return Ok(of) };
+    let named = latest::named_run(run.as_str(), journal, || latest::workspace(settings)).await?;
+    if let Some(told) = named.told() {
+        output::note(told);
+    }
+    Ok(Selection::Run(named.id()))
 }
 
 /// Returns how the calls are named on the command line.
@@ -177,14 +198,20 @@ pub(super) async fn unrecorded(
 
 /// Refuses while a process that lives executes the run: what it did last it may be doing still, and what it does next builds
 /// on that. One call can be undone as soon as nothing of its run is under way.
-async fn require_free(journal: &dyn Journal, of: &Selection) -> Result<(), CommandError> {
-    let run = of.run();
-    let held = journal.holders().await?.into_iter().find(|holder| holder.run == *run);
+async fn require_free(
+    journal: &dyn Journal,
+    history: &SnapshotHistory,
+    of: &Selection,
+) -> Result<(), CommandError> {
+    let runs = history.runs(of).await.map_err(CommandError::failed)?;
+    let lives = |holder: &Holder| {
+        let is_gone = owner::find_out(&holder.owner);
+        !is_gone.unwrap_or_else(|| holder.is_over(SystemClock.now_ms()))
+    };
+    let holders = journal.holders().await?.into_iter();
+    let held = holders.filter(|holder| runs.contains(&holder.run)).find(lives);
     let Some(holder) = held else { return Ok(()) };
-    let is_gone = owner::find_out(&holder.owner);
-    if is_gone.unwrap_or_else(|| holder.is_over(SystemClock.now_ms())) {
-        return Ok(());
-    }
+    let run = &holder.run;
     if let Selection::Call(_) = of {
         let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
         if journal.runs(query).await?.iter().all(|row| row.intended == 0) {

@@ -4,18 +4,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::{Asker, Call, Clock as _, Headless, Place, Runtime, Session, SystemClock, instructions};
+use haft::{
+    Asker, Call, Clock as _, Headless, Place, ProblemSeverity, Runtime, Session, SystemClock,
+    instructions,
+};
 use haft_agent::{
-    AgentHost, AgentSeverity, FoundAgents, GitSurroundings, HostParts, Models, Random,
-    Surroundings, Watcher, find_agents,
+    AgentHost, FoundAgents, GitSurroundings, HostParts, Models, Random, Surroundings, Watcher,
+    find_agents,
 };
 use haft_contract::{BoxFuture, Envelope, SkillSummary};
-use haft_model::{Model, ModelError, Provider, Request, Responding};
+use haft_model::{Model, ModelError, Request, Responding};
 use serde_json::json;
 
+use super::backlog::Backlog;
 use crate::error::CommandError;
 use crate::manifest::ModelSection;
-use crate::model::ModelArgs;
+use crate::model::{ModelArgs, provider};
 use crate::settings::Settings;
 use crate::state::State;
 use crate::{compose, id, output, skills, time};
@@ -29,7 +33,7 @@ const SURROUNDINGS_NODE: &str = "surroundings";
 /// Longest look at a repository before a session, in milliseconds.
 pub(crate) const GIT_LOOK_MS: u64 = 5_000;
 /// Problems of agents that are said when a session begins; of more it is said how many.
-pub(crate) const AGENT_PROBLEMS_SAID_MAX: usize = 5;
+pub(crate) const AGENT_PROBLEMS_SAID_MAX: usize = 3;
 
 /// What a front end brings.
 pub(crate) struct AgentFront<'a> {
@@ -41,6 +45,8 @@ pub(crate) struct AgentFront<'a> {
     pub(crate) asker: Arc<dyn Asker>,
     /// Is told what happens.
     pub(crate) watcher: Arc<dyn Watcher>,
+    /// What waits to be shown, where models are to be read no faster than that.
+    pub(crate) backlog: Option<Arc<Backlog>>,
 }
 
 /// A host of agents, and what it stands on.
@@ -67,7 +73,11 @@ pub(crate) async fn agent_host(
     state: &State,
 ) -> Result<AgentWork, CommandError> {
     let models = NamedModels { args: front.model.clone(), section: settings.model.clone() };
-    let told = Told { models: Arc::new(models), asker: front.asker, watcher: front.watcher };
+    let models: Arc<dyn Models> = match front.backlog {
+        Some(backlog) => backlog.paced(Arc::new(models)),
+        None => Arc::new(models),
+    };
+    let told = Told { models, asker: front.asker, watcher: front.watcher };
     let agents = find_agents(&crate::agents::places(settings));
     warn_of_problems(&agents);
     let work = put_together(told, agents, settings, state, Look::Around).await?;
@@ -144,13 +154,12 @@ struct NamedModels {
 
 impl Models for NamedModels {
     fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
-        let unusable = |err: CommandError| ModelError::Settings(err.message);
-        let model: Provider = match name {
-            Some(name) => self.args.open_named(name, &self.section),
-            None => self.args.open(&self.section),
-        }
-        .map_err(unusable)?;
-        Ok((model.name(), Arc::new(model)))
+        let settings = match name {
+            Some(name) => self.args.settings_named(name, &self.section),
+            None => self.args.settings(&self.section),
+        };
+        let provider = provider(settings.map_err(|err| ModelError::Settings(err.message))?)?;
+        Ok((provider.name(), Arc::new(provider)))
     }
 }
 
@@ -186,15 +195,15 @@ fn warn_of_problems(agents: &FoundAgents) {
     for problem in problems.iter().take(AGENT_PROBLEMS_SAID_MAX) {
         let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
         let left_out = match problem.severity {
-            AgentSeverity::Error => " (it is left out)",
-            AgentSeverity::Warning => "",
+            ProblemSeverity::Error => " (it is left out)",
+            ProblemSeverity::Warning => "",
         };
         let place = problem.file.display();
         output::warning(&format!("agent {place}{line}: {}{left_out}", problem.message), None);
     }
     if let Some(more) = problems.len().checked_sub(AGENT_PROBLEMS_SAID_MAX).filter(|more| *more > 0)
     {
-        output::warning(&format!("{more} more problems with agents"), Some("haft agents check"));
+        output::warning(&format!("and {more} more problems with agents: haft agents check"), None);
     }
 }
 

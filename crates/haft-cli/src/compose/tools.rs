@@ -72,7 +72,7 @@ impl Tools {
     }
 
     /// Returns what rules may speak of, also what is not on offer.
-    pub(super) fn names(&self) -> ToolNames<'_> {
+    pub(crate) fn names(&self) -> ToolNames<'_> {
         ToolNames { registry: &self.all, has_left_out: self.has_left_out }
     }
 }

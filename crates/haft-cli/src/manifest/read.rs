@@ -6,6 +6,7 @@ mod commands;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use haft::near_matches;
 use haft_contract::Variables;
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 use haft_lsp::builtin_languages;
@@ -152,8 +153,6 @@ const FLAGS_ONLY: &[(&str, &str)] = &[(
 const SEARCH_PROVIDERS: &str = "web_search.providers";
 /// What people call a key in the tables of the model and of providers.
 const KEYS_OF_MODELS: &[&str] = &["api_key", "key", "token"];
-/// How far an unknown key may be from the known one that is suggested, in typing mistakes.
-const MISTAKES_MAX: usize = 2;
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
@@ -576,10 +575,7 @@ impl Reader {
             self.problems.push(Problem { span, message });
             return false;
         }
-        let distance = |known: &&&str| strsim::osa_distance(key, known);
-        let nearest =
-            keys.iter().min_by_key(distance).filter(|known| distance(known) <= MISTAKES_MAX);
-        let advice = match nearest {
+        let advice = match near_matches(key, keys.iter().copied()).first() {
             Some(known) => format!("did you mean {known:?}?"),
             None => format!("expected one of {}", keys.join(", ")),
         };

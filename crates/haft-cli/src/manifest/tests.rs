@@ -247,7 +247,7 @@ permision = "bash"
             3 | colour = "red"
               | ^^^^^^
 
-            haft.toml:5:1: unknown key "timeout": expected one of output_bytes, timeout_ms
+            haft.toml:5:1: unknown key "timeout": did you mean "timeout_ms"?
               |
             5 | timeout = 5
               | ^^^^^^^

@@ -1,8 +1,7 @@
 //! Logins to servers that run elsewhere, a file each in the state directory, which nobody but the user reads. What is in
 //! them is known to nobody here.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use haft_contract::sha256_hex;
@@ -31,9 +30,7 @@ impl LoginFile {
 
 impl TokenStore for LoginFile {
     fn get(&self) -> Option<String> {
-        let mut text = String::new();
-        File::open(&self.path).ok()?.take(LOGIN_BYTES_MAX).read_to_string(&mut text).ok()?;
-        Some(text)
+        kept_file::read(&self.path, LOGIN_BYTES_MAX)
     }
 
     fn put(&self, text: &str) -> io::Result<()> {
@@ -67,6 +64,11 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let mode = std::fs::metadata(&directory).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
+        let longest = "x".repeat(usize::try_from(LOGIN_BYTES_MAX).unwrap());
+        login("https://a").put(&longest).unwrap();
+        assert_eq!(login("https://a").get(), Some(longest.clone()));
+        login("https://a").put(&format!("{longest}x")).unwrap();
+        assert_eq!(login("https://a").get(), None);
         login("https://a").remove().unwrap();
         login("https://a").remove().unwrap();
         assert_eq!(login("https://a").get(), None);

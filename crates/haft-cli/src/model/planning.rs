@@ -3,7 +3,7 @@
 
 use haft::Registry;
 use haft_contract::{Contract, Effect, ToolId, Variables};
-use haft_model::Provider;
+use haft_model::{Provider, Retry};
 use haft_plan::drive::PLAN_TOOL;
 use haft_plan::planner::{Brief, MadePlan, Missing, Planned, PlannerError, Step, make_plan};
 use haft_plan::{Catalogue, CheckedPlan, Input, Plan, Problem};
@@ -11,7 +11,7 @@ use haft_policy::{Action, Conditions, RuleSet, judge};
 use serde_json::Value;
 
 use super::answers::answers;
-use super::failure;
+use super::{failure, retrying};
 use crate::ask::escaped;
 use crate::error::CommandError;
 use crate::preset::Preset;
@@ -117,6 +117,10 @@ pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
 fn tell(model: &str, step: &Step<'_>) {
     match step {
         Step::Asking => output::note(format_args!("asking {model} for a plan")),
+        Step::Retrying(Retry { error, pause, attempt, attempts_max }) => {
+            let wait_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+            output::note(retrying(&error.cause(), wait_ms, *attempt, *attempts_max));
+        }
         Step::Mending { problems, repair, repairs_max } => output::note(format_args!(
             "the plan is not valid and goes back to the model (repair {repair} of {repairs_max}):\n{}",
             listed(problems)

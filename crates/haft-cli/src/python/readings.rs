@@ -1,8 +1,7 @@
 //! What was found out about Python files, kept in the user's state so that an unchanged file needs no interpreter. It is a
 //! cache: what cannot be read or written is found out anew, and what is old goes.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -36,10 +35,7 @@ impl Readings {
 
 impl ReadingCache for Readings {
     fn get(&self, key: &str) -> Option<String> {
-        let file = File::open(self.path(key)).ok()?;
-        let mut text = String::new();
-        file.take(READING_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
-        Some(text)
+        kept_file::read(&self.path(key), READING_FILE_BYTES_MAX)
     }
 
     fn put(&self, key: &str, text: &str) {
@@ -76,6 +72,7 @@ fn sweep(directory: &Path, kept_max: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::time::Duration;
 
     use super::*;
@@ -97,6 +94,12 @@ mod tests {
                 .unwrap();
         }
         assert_eq!(readings.get("bb").as_deref(), Some("\"bb\""));
+        let longest = "x".repeat(usize::try_from(READING_FILE_BYTES_MAX).unwrap());
+        fs::write(readings.path("dd"), &longest).unwrap();
+        assert_eq!(readings.get("dd"), Some(longest.clone()));
+        fs::write(readings.path("dd"), longest + "x").unwrap();
+        assert_eq!(readings.get("dd"), None);
+        fs::remove_file(readings.path("dd")).unwrap();
         sweep(&place, 2);
         assert_eq!(readings.get("aa"), None);
         assert!(readings.get("bb").is_some() && readings.get("cc").is_some());

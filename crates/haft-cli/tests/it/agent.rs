@@ -5,9 +5,12 @@
 mod conversation;
 mod interrupted;
 pub(crate) mod repository;
+mod retries;
 mod runs;
 mod sessions;
 mod tasks;
+mod undoing;
+mod unread;
 
 use std::process::Command;
 

@@ -106,13 +106,45 @@ fn agents_are_checked_with_file_and_line() {
     world.check(
         &["agents", "check", "nowhere"],
         &expect![[r#"
-        nowhere: error: expected a file NAME.md or a directory of such files
+        nowhere: error: expected a file NAME.md or a directory of such files, found nothing
         0 agents, 1 error, 0 warnings
         --- status 1
     "#]],
     );
     let answer = world.json(&["agents", "list", "--json"]);
     assert_eq!(answer.as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_tool_that_there_is_not_is_warned_of() {
+    let world = World::with_files();
+    let front = "tools: [raed, grep, wbe_*, \"web_*\", lsp, foo]\n\
+                 requires:\n  capabilities: [deploy, payments]\n\
+                 permissions:\n  - {permission: bsh, action: deny}\n  - {permission: fs.write, action: ask}\n";
+    world.write("work/agents/typing.md", &agent("Types badly", front));
+    world.write("work/haft.toml", "[requires]\ncapabilities = [\"deploy\"]\n");
+    world.json(&["trust", "--json"]);
+    world.check(
+        &["agents", "check"],
+        &expect![[r#"
+            /world/work/agents/typing.md:3: warning: tools: no tool is called "raed": did you mean read?
+            /world/work/agents/typing.md:3: warning: tools: no tool is called "wbe_*": haft tools list shows those there are
+            /world/work/agents/typing.md:3: warning: tools: no tool is called "foo": haft tools list shows those there are
+            /world/work/agents/typing.md:5: warning: requires.capabilities: no tool needs "payments"
+            /world/work/agents/typing.md:7: warning: permissions: "bsh" names no tool and no capability: did you mean "bash"?
+            5 agents, 0 errors, 5 warnings
+            --- status 0
+        "#]],
+    );
+    let checked = world.json(&["agents", "check", "--json"]);
+    assert_eq!(checked["problems"][0]["line"], 3);
+    // A tool of the user's own is one, too.
+    let command = "[requires]\ncapabilities = [\"deploy\"]\n[[commands]]\nid = \"foo\"\ndescription = \"Says foo\"\nargv = [\"echo\", \"foo\"]\n";
+    world.write("work/haft.toml", command);
+    world.json(&["trust", "--json"]);
+    let checked = world.json(&["agents", "check", "--json"]);
+    let lines = checked["problems"].as_array().unwrap().iter().map(|it| it["message"].to_string());
+    assert!(!lines.into_iter().any(|message| message.contains("foo")), "{checked}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! `haft acp` driven by clients that were not made for it: the official SDKs of Python and TypeScript. Each has an edit, a
 //! call that the person allows, one that is rejected, and a turn that is cancelled; then it loads the session again.
-//! `cargo xtask test` installs them and says where they are; without it these tests fail.
+//! `cargo xtask test` installs them and says where they are; without it these tests fail. What they do not show, or hide, is
+//! looked at on the wire.
+
+mod unprepared;
+pub(crate) mod wire;
 
 use std::path::Path;
 use std::process::Command;
@@ -84,8 +88,8 @@ fn an_editor_of_the_python_sdk() {
         {"stop":"end_turn","asked":[],"told":["agent_message_chunk","tool_call","tool_call_update 'two' -> '2' in_progress","tool_call_update 'two' -> '2' completed","usage_update","agent_message_chunk","usage_update","session_info_update"]}
         {"stop":"end_turn","asked":[["allow_once","allow_always","reject_once","reject_always"]],"told":["tool_call","tool_call_update None -> 'made\\n' in_progress","tool_call_update pending","tool_call_update in_progress","tool_call_update None -> 'made\\n' completed","usage_update","agent_message_chunk","usage_update","session_info_update"]}
         {"stop":"end_turn","asked":[["allow_once","allow_always","reject_once","reject_always"]],"told":["tool_call","tool_call_update None -> 'made\\n' in_progress","tool_call_update pending","tool_call_update None -> 'made\\n' failed","usage_update","agent_message_chunk","usage_update","session_info_update"]}
-        {"stop":"cancelled","asked":[],"told":["agent_message_chunk","usage_update"]}
-        {"listed":true,"asked":[],"told":["user_message_chunk","agent_message_chunk","tool_call 'two' -> '2' in_progress","tool_call_update 'two' -> '2' completed","agent_message_chunk","user_message_chunk","tool_call None -> 'made\\n' in_progress","tool_call_update None -> 'made\\n' completed","agent_message_chunk","user_message_chunk","tool_call None -> 'made\\n' in_progress","tool_call_update None -> 'made\\n' failed","agent_message_chunk","user_message_chunk","agent_message_chunk"]}
+        {"stop":"cancelled","asked":[],"told":["agent_message_chunk"]}
+        {"listed":true,"asked":[],"told":["user_message_chunk","agent_message_chunk","tool_call 'two' -> '2' in_progress","tool_call_update 'two' -> '2' completed","agent_message_chunk","user_message_chunk","tool_call None -> 'made\\n' in_progress","tool_call_update None -> 'made\\n' completed","agent_message_chunk","user_message_chunk","tool_call None -> 'made\\n' in_progress","tool_call_update None -> 'made\\n' failed","agent_message_chunk","user_message_chunk","agent_message_chunk","usage_update","session_info_update"]}
     "#]],
     );
 }
@@ -100,8 +104,8 @@ fn an_editor_of_the_typescript_sdk() {
         {"stop":"end_turn","asked":[],"told":["agent_message_chunk","tool_call","tool_call_update \"two\" -> \"2\" in_progress","tool_call_update \"two\" -> \"2\" completed","usage_update","agent_message_chunk","usage_update","session_info_update"]}
         {"stop":"end_turn","asked":[["allow_once","allow_always","reject_once","reject_always"]],"told":["tool_call","tool_call_update undefined -> \"made\\n\" in_progress","tool_call_update pending","tool_call_update in_progress","tool_call_update undefined -> \"made\\n\" completed","usage_update","agent_message_chunk","usage_update","session_info_update"]}
         {"stop":"end_turn","asked":[["allow_once","allow_always","reject_once","reject_always"]],"told":["tool_call","tool_call_update undefined -> \"made\\n\" in_progress","tool_call_update pending","tool_call_update undefined -> \"made\\n\" failed","usage_update","agent_message_chunk","usage_update","session_info_update"]}
-        {"stop":"cancelled","asked":[],"told":["agent_message_chunk","usage_update"]}
-        {"listed":true,"asked":[],"told":["user_message_chunk","agent_message_chunk","tool_call \"two\" -> \"2\" in_progress","tool_call_update \"two\" -> \"2\" completed","agent_message_chunk","user_message_chunk","tool_call undefined -> \"made\\n\" in_progress","tool_call_update undefined -> \"made\\n\" completed","agent_message_chunk","user_message_chunk","tool_call undefined -> \"made\\n\" in_progress","tool_call_update undefined -> \"made\\n\" failed","agent_message_chunk","user_message_chunk","agent_message_chunk"]}
+        {"stop":"cancelled","asked":[],"told":["agent_message_chunk"]}
+        {"listed":true,"asked":[],"told":["user_message_chunk","agent_message_chunk","tool_call \"two\" -> \"2\" in_progress","tool_call_update \"two\" -> \"2\" completed","agent_message_chunk","user_message_chunk","tool_call undefined -> \"made\\n\" in_progress","tool_call_update undefined -> \"made\\n\" completed","agent_message_chunk","user_message_chunk","tool_call undefined -> \"made\\n\" in_progress","tool_call_update undefined -> \"made\\n\" failed","agent_message_chunk","user_message_chunk","agent_message_chunk","usage_update","session_info_update"]}
         {"status":0}
     "#]],
     );

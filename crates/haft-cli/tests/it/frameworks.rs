@@ -13,6 +13,7 @@ use std::process::Command;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
+use crate::mcp_clients::client;
 use crate::mcp_wire::driver::{Place, haft};
 
 /// A tool of one's own.
@@ -33,6 +34,9 @@ def count_words(path: str):
     with open(path) as file:
         return {"words": len(file.read().split())}
 "#;
+
+/// What is the same for all frameworks: what they were offered, and what the model was told of four calls.
+const SAME_LINES: usize = 5;
 
 /// What the person says who is asked, where there is one.
 #[derive(Clone, Copy)]
@@ -59,27 +63,19 @@ fn tools(place: &Place) -> PathBuf {
     place.state().with_file_name("tools")
 }
 
-fn installed(variable: &str) -> PathBuf {
-    match std::env::var_os(variable) {
-        Some(path) => path.into(),
-        None => {
-            panic!("{variable} is not set: run `cargo xtask test`, which installs what it names")
-        }
-    }
-}
-
-/// Runs the script of a framework, and compares what it told; the word for what the person did is found in the file.
+/// Runs the script of a framework, and compares what it told beyond what is the same for all of them; the word for what the
+/// person did is found in the file.
 fn check(script: &str, person: Person, expect: &Expect) {
     let place = place();
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/frameworks");
     let mut command = match Path::new(script).extension().and_then(|name| name.to_str()) {
         Some("py") => {
-            let mut python = place.command(installed("HAFT_TEST_PYTHON"));
+            let mut python = place.command(client("HAFT_TEST_PYTHON"));
             // What libraries say to whoever maintains the script is none of the answers.
             python.args(["-W", "ignore"]);
             python
         }
-        _ => place.command(installed("HAFT_TEST_NODE")),
+        _ => place.command(client("HAFT_TEST_NODE")),
     };
     let order = order(&place, person);
     command.arg(scripts.join(script)).arg(order.to_string());
@@ -91,7 +87,15 @@ fn check(script: &str, person: Person, expect: &Expect) {
             line.to_string()
         })
         .collect();
-    expect.assert_eq(&told.join("\n"));
+    let (same, own) = told.split_at(told.len().min(SAME_LINES));
+    expect![[r#"
+        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
+        {"tool":"read","content":"the cat sat\non the mat\n"}
+        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
+        {"tool":"bash","content":"the black cat sat\non the mat\n"}
+        {"tool":"word_count","content":"{\"words\":7}"}"#]]
+    .assert_eq(&same.join("\n"));
+    expect.assert_eq(&own.join("\n"));
     let notes = std::fs::read_to_string(place.root().join("notes.txt")).unwrap();
     assert_eq!(notes, "the black cat sat\non the mat\n");
     let made = place.root().join("made.txt").exists();
@@ -105,7 +109,7 @@ fn order(place: &Place, person: Person) -> Value {
         "args": ["mcp", "--python", tools(place)],
         "env": place.variables().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
         "cwd": place.root(),
-        "packages": installed("HAFT_TEST_NODE_PACKAGES"),
+        "packages": client("HAFT_TEST_NODE_PACKAGES"),
         "decision": match person {
             Person::Allows => "once",
             Person::Rejects | Person::IsAway => "reject",
@@ -136,11 +140,6 @@ fn pydantic_ai_drives_haft_and_is_asked() {
         "pydantic_ai_agent.py",
         Person::Allows,
         &expect![[r#"
-        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
-        {"tool":"read","content":"the cat sat\non the mat\n"}
-        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
-        {"tool":"bash","content":"the black cat sat\non the mat\n"}
-        {"tool":"word_count","content":"{\"words\":7}"}
         {"asked":"May write run?"}
         {"tool":"write","content":"ok"}
         {"tool":"read","content":"{\"error\":\"path \\\"missing.txt\\\" does not exist: use glob to find it\"}"}
@@ -154,11 +153,6 @@ fn the_openai_agents_sdk_drives_haft_and_has_nobody_to_ask() {
         "openai_agents_agent.py",
         Person::IsAway,
         &expect![[r#"
-        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
-        {"tool":"read","content":"the cat sat\non the mat\n"}
-        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
-        {"tool":"bash","content":"the black cat sat\non the mat\n"}
-        {"tool":"word_count","content":"{\"words\":7}"}
         {"tool":"write","content":"nobody can be asked here, so the call is denied: write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it; to allow it, start haft with `--allow write`, which allows all that write does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"write\"\npattern = \"made.txt\"\naction = \"allow\""}
         {"tool":"read","content":"path \"missing.txt\" does not exist: use glob to find it"}
         {"output":"done"}"#]],
@@ -171,11 +165,6 @@ fn fastmcp_drives_haft_and_is_asked() {
         "fastmcp_client.py",
         Person::Allows,
         &expect![[r#"
-        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
-        {"tool":"read","content":"the cat sat\non the mat\n"}
-        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
-        {"tool":"bash","content":"the black cat sat\non the mat\n"}
-        {"tool":"word_count","content":"{\"words\":7}"}
         {"asked":"May write run?"}
         {"tool":"write","content":"ok"}
         {"tool":"read","failed":"path \"missing.txt\" does not exist: use glob to find it"}
@@ -189,11 +178,6 @@ fn the_ai_sdk_drives_haft_and_is_asked() {
         "ai_sdk_agent.mjs",
         Person::Rejects,
         &expect![[r#"
-        {"offered":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","word_count","write"]}
-        {"tool":"read","content":"the cat sat\non the mat\n"}
-        {"tool":"edit","content":"{\"replacements\":1,\"first_changed_line\":1}"}
-        {"tool":"bash","content":"the black cat sat\non the mat\n"}
-        {"tool":"word_count","content":"{\"words\":7}"}
         {"asked":"May write run?"}
         {"tool":"write","content":"the user rejected the call (write needs approval for fs.write of \"made.txt\": the manifest rule `ask write \"*\"` decides; the rule `allow write \"made.txt\"` would allow it)"}
         {"tool":"read","content":"path \"missing.txt\" does not exist: use glob to find it"}

@@ -18,7 +18,7 @@ use crate::serve::Serving;
 /// A file that calls read; what is in it is compared with the file itself.
 const SAMPLE: &str = "crates/haft-contract/src/effect.rs";
 
-/// Returns the place of a client that `cargo xtask test` installs.
+/// Returns the place of a client, or of what else it needs, that `cargo xtask test` installs and names.
 pub(crate) fn client(variable: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(path) => path.into(),
@@ -116,8 +116,10 @@ fn run_python(place: &Place, script: &str, order: &Value) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Takes out the steps whose answers are files of the repository, after comparing them with the files.
-fn check_steps(place: &Place, mut steps: Vec<Value>, expect: &Expect) {
+/// Compares the steps of a client that speaks a version. Those whose answers are files of the repository are compared with the
+/// files.
+fn check_steps(place: &Place, mut steps: Vec<Value>, version: &str) {
+    assert_eq!(steps.remove(0), json!({"step": "connect", "version": version, "name": "haft"}));
     let text_of = |steps: &[Value], name: &str| {
         let step = steps.iter().find(|step| step["step"] == name);
         step.and_then(|step| step["content"][0]["text"].as_str()).unwrap().to_owned()
@@ -129,7 +131,21 @@ fn check_steps(place: &Place, mut steps: Vec<Value>, expect: &Expect) {
         place.redact(step);
         step.to_string()
     });
-    expect.assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+    expect![[r#"
+        {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
+        {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
+        {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
+        {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
+        {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
+        {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
+        {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
+        {"step":"cancel","cancelled":true,"processes":2,"rest":""}
+        {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
+        {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
+        {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
+        {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
+        {"step":"closed"}"#]]
+    .assert_eq(&lines.collect::<Vec<_>>().join("\n"));
     let made = std::fs::read_to_string(place.root().join("made/by_client.txt")).unwrap();
     assert_eq!(made, "1\n2\nthree\n");
 }
@@ -137,101 +153,25 @@ fn check_steps(place: &Place, mut steps: Vec<Value>, expect: &Expect) {
 #[test]
 fn the_python_sdk_works_in_the_newer_era() {
     let place = copy_of_repository();
-    let steps = drive_python(&place, "auto");
-    check_steps(
-        &place,
-        steps,
-        &expect![[r#"
-            {"step":"connect","version":"2026-07-28","name":"haft"}
-            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
-            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
-            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
-            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
-            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
-            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
-            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
-            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
-            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
-            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
-            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
-            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
-            {"step":"closed"}"#]],
-    );
+    check_steps(&place, drive_python(&place, "auto"), "2026-07-28");
 }
 
 #[test]
 fn the_python_sdk_works_in_the_older_era() {
     let place = copy_of_repository();
-    let steps = drive_python(&place, "legacy");
-    check_steps(
-        &place,
-        steps,
-        &expect![[r#"
-            {"step":"connect","version":"2025-11-25","name":"haft"}
-            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
-            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
-            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
-            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
-            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
-            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
-            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
-            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
-            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
-            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
-            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
-            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
-            {"step":"closed"}"#]],
-    );
+    check_steps(&place, drive_python(&place, "legacy"), "2025-11-25");
 }
 
 #[test]
 fn the_python_sdk_works_over_http_in_the_newer_era() {
     let place = copy_of_repository();
-    let steps = drive_python_over_http(&place, "auto");
-    check_steps(
-        &place,
-        steps,
-        &expect![[r#"
-            {"step":"connect","version":"2026-07-28","name":"haft"}
-            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
-            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
-            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
-            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
-            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
-            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
-            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
-            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
-            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
-            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
-            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
-            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
-            {"step":"closed"}"#]],
-    );
+    check_steps(&place, drive_python_over_http(&place, "auto"), "2026-07-28");
 }
 
 #[test]
 fn the_python_sdk_works_over_http_in_the_older_era() {
     let place = copy_of_repository();
-    let steps = drive_python_over_http(&place, "legacy");
-    check_steps(
-        &place,
-        steps,
-        &expect![[r#"
-            {"step":"connect","version":"2025-11-25","name":"haft"}
-            {"step":"list","names":["apply_patch","bash","edit","glob","grep","lsp","question","read","repo_clone","repo_overview","skill","todo","tool_search","web_fetch","web_search","write"]}
-            {"step":"write","isError":false,"content":[{"type":"text","text":"ok"}],"structured":null}
-            {"step":"edit","isError":false,"content":[{"type":"text","text":"{\"replacements\":1,\"first_changed_line\":2}"}],"structured":null}
-            {"step":"apply_patch","isError":false,"content":[{"type":"text","text":"{\"status\":\"ok\",\"files\":[{\"path\":\"made/by_client.txt\",\"operation\":\"modify\"},{\"path\":\"made/new.txt\",\"operation\":\"create\"}]}"}],"structured":null}
-            {"step":"bash","isError":false,"content":[{"type":"text","text":"1\n2\nthree\nnew\n"}],"structured":null}
-            {"step":"invalid","isError":true,"content":[{"type":"text","text":"invalid input for read: file: no such parameter; path: required, but missing"}],"structured":null}
-            {"step":"unknown","code":-32602,"message":"no tool is called \"gerp\": did you mean grep?"}
-            {"step":"cancel","cancelled":true,"processes":2,"rest":""}
-            {"step":"after","isError":false,"content":[{"type":"text","text":"still here\n"}],"structured":null}
-            {"step":"resource","type":"resource_link","size":588895,"mime":"text/plain","whole":true}
-            {"step":"sidecar","isError":false,"content":[{"type":"text","text":"99999\n100000\n"}],"structured":null}
-            {"step":"progress","isError":false,"content":[{"type":"text","text":"went on\n"}],"structured":null}
-            {"step":"closed"}"#]],
-    );
+    check_steps(&place, drive_python_over_http(&place, "legacy"), "2025-11-25");
 }
 
 /// Writes files through the Python client, which answers each question as it is told, and compares what it saw.

@@ -59,7 +59,7 @@ fn a_valid_plan_is_told_so() {
     );
     let input = ["plan", "check", "plan.json", "--input", r#"{"path": "x"}"#];
     world.check(&input, &expect![[r#"
-        node 0: inputs.pattern: {{INPUT.pattern}} names nothing: INPUT is an object with path; did you mean path? [no_input]
+        node 0: inputs.pattern: {{INPUT.pattern}} names nothing: INPUT is an object with path [no_input]
         --- status 1
     "#]]);
     assert!(!world.path("state").exists());

@@ -12,7 +12,7 @@ use crate::postgres_server::Server;
 use crate::world::World;
 
 /// Returns a world whose journal is this database.
-fn world_on(url: &str) -> World {
+pub(crate) fn world_on(url: &str) -> World {
     let world = World::with_files();
     world.write("work/haft.toml", &format!("[durability]\njournal = \"{url}\"\n"));
     world.run(&["trust"]);

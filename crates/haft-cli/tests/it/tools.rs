@@ -74,7 +74,6 @@ fn one_tool_for_people() {
                 "todos": {
                   "type": "array",
                   "items": {
-                    "description": "One entry of a session's todo list.",
                     "type": "object",
                     "properties": {
                       "content": {
@@ -107,7 +106,7 @@ fn one_tool_for_people() {
                       "status"
                     ]
                   },
-                  "description": "The whole list; it replaces the former one.",
+                  "description": "The whole list.",
                   "maxItems": 1000
                 }
               },
@@ -218,7 +217,6 @@ fn one_tool_for_each_api() {
     world.check(&["tools", "show", "glob", "--format", "mcp"], &expect![[r#"
         {
           "name": "glob",
-          "title": "Glob",
           "description": "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, and hidden files unless the pattern names them (`**/.env*`).",
           "inputSchema": {
             "type": "object",
@@ -240,7 +238,6 @@ fn one_tool_for_each_api() {
           "annotations": {
             "readOnlyHint": true,
             "destructiveHint": false,
-            "idempotentHint": true,
             "openWorldHint": false
           }
         }

@@ -46,7 +46,8 @@ fn of(number: u128, happened: Happened) -> AgentEvent {
 }
 
 fn session(number: u128, parent: Option<u128>) -> AgentEvent {
-    let (agent, model) = ("build".to_owned(), "openai/test".to_owned());
+    let agent = if parent.is_none() { "build" } else { "explore" };
+    let (agent, model) = (agent.to_owned(), "openai/test".to_owned());
     of(number, Happened::Session { agent, model, parent: parent.map(chat) })
 }
 
@@ -203,24 +204,216 @@ fn what_a_subagent_does_is_set_in() {
         &expect![[r#"
             | session ses_00000000000000000000000001 · build · openai/test
             | → task explore
-            |   explore works (ses_00000000000000000000000002)
-            |     explore works in the background (ses_00000000000000000000000003)
-            |     explore · read b.rs · 1 line · 5 ms
+            |   explore works (ses_00000000000000000000000002): look
+            |     explore 2 works in the background (ses_00000000000000000000000003)
+            |     explore 2 · read b.rs · 1 line · 5 ms
             |   explore · read a.rs · 2 lines · 5 ms
             |   explore is done (30 tokens read, 4 written)
             |   task explore · 1 line · 5 ms
-            |     explore is failed (30 tokens read, 4 written)
+            |     explore 2 failed (30 tokens read, 4 written)
         "#]],
         &expect![[r#"
             | session ses_00000000000000000000000001 · build · openai/test
-            |   explore works (ses_00000000000000000000000002)
-            |     explore works in the background (ses_00000000000000000000000003)
-            |     explore · read b.rs · 1 line · 5 ms
+            |   explore works (ses_00000000000000000000000002): look
+            |     explore 2 works in the background (ses_00000000000000000000000003)
+            |     explore 2 · read b.rs · 1 line · 5 ms
             |   explore · read a.rs · 2 lines · 5 ms
             |   explore is done (30 tokens read, 4 written)
             | → task explore · 1 line · 5 ms
-            |     explore is failed (30 tokens read, 4 written)
+            |     explore 2 failed (30 tokens read, 4 written)
         "#]],
+    );
+}
+
+/// Three subagents that do tasks of one answer, two of them the same agent.
+fn beside_each_other() -> Vec<AgentEvent> {
+    let begun = |call: &str, agent: &str, child: u128| {
+        let (call, agent) = (call.to_owned(), agent.to_owned());
+        of(1, Happened::Subagent { call, agent, child: chat(child), background: false })
+    };
+    let task = |id: &str, agent: &str, prompt: &str| {
+        call(1, id, "task", json!({"subagent_type": agent, "prompt": prompt}))
+    };
+    let child = |number: u128, agent: &str| {
+        let (agent, model) = (agent.to_owned(), "openai/test".to_owned());
+        of(number, Happened::Session { agent, model, parent: Some(chat(1)) })
+    };
+    vec![
+        session(1, None),
+        step(1),
+        task("t1", "explore", "Where is the sum\nof two numbers computed?"),
+        task("t2", "explore", &"x".repeat(TASK_CHARS_MAX + 1)),
+        task("t3", "general", &"y".repeat(TASK_CHARS_MAX)),
+        child(2, "explore"),
+        begun("t1", "explore", 2),
+        child(3, "explore"),
+        begun("t2", "explore", 3),
+        child(4, "general"),
+        begun("t3", "general", 4),
+        read(3, "c1", "b.rs"),
+        read(2, "c1", "a.rs"),
+        call(4, "c1", "bash", json!({"cmd": "rm a"})),
+        of(4, Happened::Asked { id: "c1".to_owned() }),
+        result(3, "c1", "read", Ok("x")),
+        result(2, "c1", "read", Ok("one\ntwo")),
+        result(4, "c1", "bash", Err("no")),
+        ended(3, "done"),
+        result(1, "t2", "task", Ok("found")),
+        ended(4, "steps_spent"),
+        result(1, "t3", "task", Err("it is not done")),
+        ended(2, "aborted"),
+        result(1, "t1", "task", Err("it was stopped")),
+    ]
+}
+
+#[test]
+fn lines_of_subagents_that_work_beside_each_other_say_whose_they_are() {
+    check(
+        &beside_each_other(),
+        &expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        | → task explore, task explore, task general
+        |   explore works (ses_00000000000000000000000002): Where is the sum of two numbers computed?
+        |   explore 2 works (ses_00000000000000000000000003): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+        |   general works (ses_00000000000000000000000004): yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+        |   general asks about bash rm a
+        |   explore 2 · read b.rs · 1 line · 5 ms
+        |   explore · read a.rs · 2 lines · 5 ms
+        |   general · bash rm a · PERMISSION_DENIED: no · 5 ms
+        |   explore 2 is done (30 tokens read, 4 written)
+        |   task explore 2 · 1 line · 5 ms
+        |   general has answered as often as it may, and is not done (30 tokens read, 4 written)
+        |   task general · PERMISSION_DENIED: it is not done · 5 ms
+        |   explore was stopped (30 tokens read, 4 written)
+        |   task explore · PERMISSION_DENIED: it was stopped · 5 ms
+    "#]],
+        &expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        |   explore works (ses_00000000000000000000000002): Where is the sum of two numbers computed?
+        |   explore 2 works (ses_00000000000000000000000003): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+        |   general works (ses_00000000000000000000000004): yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+        |   explore 2 · read b.rs · 1 line · 5 ms
+        |   explore · read a.rs · 2 lines · 5 ms
+        |   general · bash rm a · PERMISSION_DENIED: no · 5 ms
+        |   explore 2 is done (30 tokens read, 4 written)
+        | → task explore 2 · 1 line · 5 ms
+        |   general has answered as often as it may, and is not done (30 tokens read, 4 written)
+        | → task general · PERMISSION_DENIED: it is not done · 5 ms
+        |   explore was stopped (30 tokens read, 4 written)
+        | → task explore · PERMISSION_DENIED: it was stopped · 5 ms
+    "#]],
+    );
+}
+
+#[test]
+fn a_model_that_is_asked_again_is_said_to_be() {
+    let retry = |number: u128, error: &str, wait_ms: u64| {
+        let error = error.to_owned();
+        of(number, Happened::Retry { error, wait_ms, attempt: 2, attempts_max: 4 })
+    };
+    let events = [
+        session(1, None),
+        step(1),
+        retry(1, "openai cannot answer at the moment (HTTP 503: \u{1b}[2J)", 500),
+        retry(1, &"x".repeat(NOTICE_CHARS_MAX + 1), 20_000),
+        text("Here."),
+        session(2, Some(1)),
+        retry(2, "cannot reach openai (127.0.0.1:9: Connection refused)", 2_000),
+    ];
+    check(
+        &events,
+        &expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        | openai cannot answer at the moment (HTTP 503: \u{1b}[2J): trying again in 500 ms (attempt 2 of 4)
+        | xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: trying again in 20.0 s (attempt 2 of 4)
+
+        Here.
+        |   explore · cannot reach openai (127.0.0.1:9: Connection refused): trying again in 2.0 s (attempt 2 of 4)
+    "#]],
+        &expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        | openai cannot answer at the moment (HTTP 503: \u{1b}[2J): trying again in 500 ms (attempt 2 of 4)
+        | xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: trying again in 20.0 s (attempt 2 of 4)
+        |   explore · cannot reach openai (127.0.0.1:9: Connection refused): trying again in 2.0 s (attempt 2 of 4)
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_turn_took_is_not_said_of_one_that_failed_before_it_took_anything() {
+    let failed = |number: u128, usage: Usage| {
+        let error = Some("no".to_owned());
+        of(number, Happened::TurnEnded { end: "failed", error, usage })
+    };
+    let usage = Usage { input: 30, output: 4, ..Usage::default() };
+    let done = of(1, Happened::TurnEnded { end: "done", error: None, usage: Usage::default() });
+    let events = [
+        session(1, None),
+        session(2, Some(1)),
+        failed(2, Usage::default()),
+        failed(2, usage),
+        failed(1, Usage::default()),
+        failed(1, usage),
+        done,
+    ];
+    check(
+        &events,
+        &expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        |   explore failed: no
+        |   explore failed: no (30 tokens read, 4 written)
+        | 30 tokens read, 4 written
+        | no tokens reported
+    "#]],
+        &expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        |   explore failed: no
+        |   explore failed: no (30 tokens read, 4 written)
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_that_is_written_anew_is_compared_with_what_it_said() {
+    let write = |id: &str| call(1, id, "write", json!({"path": "a", "content": "one\n2\n"}));
+    let mut text = String::new();
+    let mut lines = Lines::new(Written { text: &mut text, is_terminal: true });
+    for event in [session(1, None), step(1), write("c1"), write("c2")] {
+        lines.event(event);
+    }
+    let before = "one\ntwo\n".to_owned();
+    lines.before(Before { session: chat(1), call: "c2".to_owned(), text: before });
+    lines.event(result(1, "c1", "write", Ok("ok")));
+    lines.event(result(1, "c2", "write", Ok("ok")));
+    drop(lines);
+    expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        | → write a, write a
+        |   write a · 5 ms
+        |     +one
+        |     +2
+        |   write a · 5 ms
+        |     @@ -1,2 +1,2 @@
+        |      one
+        |     -two
+        |     +2
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn the_session_of_a_subagent_can_be_the_one_that_is_talked_to() {
+    let events =
+        [session(2, Some(1)), step(2), of(2, Happened::Text { delta: "Here.".to_owned() })];
+    check(
+        &events,
+        &expect![[r#"
+        | session ses_00000000000000000000000002 · explore · openai/test
+        Here.
+    "#]],
+        &expect![[r#"
+        | session ses_00000000000000000000000002 · explore · openai/test
+    "#]],
     );
 }
 

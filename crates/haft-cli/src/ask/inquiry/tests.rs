@@ -11,6 +11,10 @@ struct Script<'a> {
 }
 
 impl Screen for Script<'_> {
+    fn columns(&self) -> usize {
+        crate::ask::WIDTH
+    }
+
     fn say(&mut self, text: &str) {
         self.shown.push_str(text);
     }

@@ -2,21 +2,23 @@
 
 use std::path::Path;
 
-use haft_agent::{AgentSeverity, check_agents, find_agents};
+use haft_agent::{check_agents, find_agents};
 
+use super::naming;
 use crate::agents::places;
 use crate::command::checked::Checked;
 use crate::error::{CommandError, Status};
 use crate::settings::Settings;
+use crate::state::State;
 
 /// Runs the command.
-pub(super) fn run(
+pub(super) async fn run(
     named: Option<&Path>,
     settings: &Settings,
+    state: &State,
     is_json: bool,
 ) -> Result<Status, CommandError> {
-    let found = named.map_or_else(|| find_agents(&places(settings)), check_agents);
-    let errors = found.problems.iter().filter(|it| it.severity == AgentSeverity::Error).count();
-    let problems = &found.problems;
-    Checked { noun: "agent", names: found.names(), problems, errors }.tell(is_json)
+    let mut found = named.map_or_else(|| find_agents(&places(settings)), check_agents);
+    found.problems.extend(naming::problems(&found.named, settings, state).await);
+    Checked { noun: "agent", names: found.names(), problems: &found.problems }.tell(is_json)
 }

@@ -105,9 +105,8 @@ fn unknown(name: &str, found: &FoundAgents) -> CommandError {
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
-    let of_name = |problem: &&haft_agent::AgentProblem| {
-        problem.file.file_stem().is_some_and(|stem| stem == name)
-    };
+    let of_name =
+        |problem: &&haft::FileProblem| problem.file.file_stem().is_some_and(|stem| stem == name);
     // Whoever asks for an agent that is left out wants to know why.
     let problem = found.problems.iter().find(of_name).map(|problem| format!("\n{problem}"));
     let message = format!("no agent is called {name:?}: {advice}{}", problem.unwrap_or_default());

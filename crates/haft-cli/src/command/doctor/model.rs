@@ -1,4 +1,4 @@
-//! The model that makes plans: which one it is, where it is asked, and whether the variable of its key is set. Nothing is sent
+//! The model that agents and makers of plans ask: which one it is, where it is asked, and whether the variable of its key is set. Nothing is sent
 //! to it, and of a key nothing is shown.
 
 use serde::Serialize;

@@ -25,7 +25,7 @@ pub(super) fn text(report: &Report) -> String {
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
         ("MCP servers", report.mcp.iter().map(server).collect()),
         ("Searches", report.web_search.iter().map(search).collect()),
-        ("Model", report.model.iter().map(model).collect()),
+        ("Model", vec![report.model.as_ref().map_or_else(no_model, model)]),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
     ];
@@ -152,6 +152,12 @@ fn model(report: &ModelReport) -> String {
         (None, None) => format!("{name}{place}; no key is sent"),
     };
     labelled(if report.problem.is_none() { "ok" } else { "--" }, "model", &text)
+}
+
+fn no_model() -> String {
+    let text = "none is named, and haft agent, haft acp, haft plan make and haft do ask one: --model, HAFT_MODEL, or name \
+                in [model] of haft.toml";
+    labelled("~", "model", text)
 }
 
 fn server(report: &ServerReport) -> String {
@@ -421,6 +427,19 @@ mod tests {
               answer is ask
         "#]]
         .assert_eq(&text(&report()));
+    }
+
+    #[test]
+    fn where_no_model_is_named_that_is_said() {
+        let told = text(&Report { model: None, ..report() });
+        let (_, told) = told.split_once("\n\nModel\n").unwrap();
+        let (told, _) = told.split_once("\n\n").unwrap();
+        let words: Vec<&str> = told.split_whitespace().collect();
+        assert_eq!(
+            words.join(" "),
+            "~ model none is named, and haft agent, haft acp, haft plan make and haft do ask one: --model, HAFT_MODEL, or \
+             name in [model] of haft.toml"
+        );
     }
 
     #[test]

@@ -51,10 +51,10 @@ pub(super) async fn show(
     let call = call.ok_or_else(|| unknown_call(id, settings))?;
     let mut late_outcomes = journal.late_outcomes(&id.scope.run).await?;
     late_outcomes.retain(|late| late.call == *id);
-    let mut undone = undone::find(journal, &run).await?;
+    let session = session::find(journal, &id.scope.run).await?;
+    let mut undone = undone::find(journal, &run, session.as_ref()).await?;
     undone.retain(|undone| undone.concerns(&id.to_string()));
     let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
-    let session = session::find(journal, &id.scope.run).await?;
     let found = Found { run, session, call, late_outcomes, snapshots, undone };
     if settings.json {
         output::json(&told(&found)?)?;

@@ -10,8 +10,10 @@ use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow};
 use serde::Serialize;
 
 use super::named::{NamedCall, NamedOutcome, NamedSnapshot};
-use super::unknown_run;
+use super::{find_run, not_recorded, unknown_run};
+use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::state::State;
 use crate::{output, time};
 
 /// Write runs and calls as lines of JSON
@@ -27,7 +29,7 @@ Examples:
   haft runs export nightly --since 7d
   haft runs export --since 2026-01-31T00:00:00Z | jq -c 'select(.status == \"unknown\")'")]
 pub(super) struct ExportArgs {
-    /// Only these runs
+    /// Only these runs; last is the one that was used last in this workspace
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
     /// Only runs that began or had a call since then: an age such as 12h or 30d, or a moment in UTC
@@ -53,14 +55,22 @@ enum Chosen {
 pub(super) async fn run(
     args: &ExportArgs,
     journal: Option<&dyn Journal>,
+    settings: &SettingArgs,
+    state: &State,
 ) -> Result<Status, CommandError> {
     let now_ms = SystemClock.now_ms();
     let since_ms = args.since.as_deref().map(|text| time::parse_since(text, now_ms)).transpose()?;
-    let names: Result<Vec<RunId>, _> = args.runs.iter().map(|run| RunId::parse(run)).collect();
-    let names = names.map_err(CommandError::usage)?;
+    args.runs
+        .iter()
+        .try_for_each(|run| RunId::parse(run).map(|_| ()))
+        .map_err(CommandError::usage)?;
     let Some(journal) = journal else {
-        return names.first().map_or(Ok(Status::Done), |run| Err(unknown_run(run.as_str())));
+        return args.runs.first().map_or(Ok(Status::Done), |run| Err(not_recorded(run)));
     };
+    let mut names = Vec::with_capacity(args.runs.len());
+    for run in &args.runs {
+        names.push(find_run(run, journal, settings, state).await?);
+    }
     let chosen = if names.is_empty() {
         all_runs(journal, since_ms).await?
     } else {

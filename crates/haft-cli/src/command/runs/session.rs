@@ -7,11 +7,11 @@ use haft_journal::{ChatId, ChatSession, Journal, JournalError, RunRow};
 use crate::cli::SettingArgs;
 use crate::{hint, plan_run};
 
-/// The session that a run is, and the one that people go on with.
+/// The session that a run is, and those that it works for.
 pub(super) struct OfRun {
     pub(super) session: ChatSession,
-    /// Of a subagent's session the one that all the work is done for; else the same one.
-    pub(super) top: ChatId,
+    /// Those that it works for, the nearest first, of the session of a subagent.
+    pub(super) above: Vec<ChatId>,
 }
 
 /// Returns the session that a run is, if it is one.
@@ -21,14 +21,14 @@ pub(super) async fn find(
 ) -> Result<Option<OfRun>, JournalError> {
     let Ok(id) = ChatId::parse(run.as_str()) else { return Ok(None) };
     let Some(session) = journal.chat(&id).await? else { return Ok(None) };
-    let mut top = session.id.clone();
+    let mut above = Vec::new();
     let mut parent = session.parent_id.clone();
     for _ in 0..SUBAGENT_DEPTH_MAX {
         let Some(id) = parent else { break };
         parent = journal.chat(&id).await?.and_then(|session| session.parent_id);
-        top = id;
+        above.push(id);
     }
-    Ok(Some(OfRun { session, top }))
+    Ok(Some(OfRun { session, above }))
 }
 
 /// Returns whether a run is the session of an agent, as far as its name tells.
@@ -37,6 +37,11 @@ pub(super) fn is_one(run: &RunId) -> bool {
 }
 
 impl OfRun {
+    /// Returns the session that people go on with.
+    fn top(&self) -> &ChatId {
+        self.above.last().unwrap_or(&self.session.id)
+    }
+
     /// Returns the command that shows what was said.
     pub(super) fn show(&self, settings: &SettingArgs) -> String {
         hint::in_same_journal(&format!("haft sessions show {}", self.session.id), settings)
@@ -50,7 +55,7 @@ pub(super) fn going_on(
     settings: &SettingArgs,
 ) -> Option<String> {
     let (what, command) = match session {
-        Some(session) => ("session", format!("haft agent --resume {}", session.top)),
+        Some(session) => ("session", format!("haft agent --resume {}", session.top())),
         None if run.front_end == plan_run::FRONT_END => ("plan", format!("haft resume {}", run.id)),
         None => return None,
     };

@@ -14,9 +14,10 @@ use serde::Serialize;
 use super::named::{NamedCall, NamedEffect, NamedOutcome, NamedSnapshot};
 use super::session::{self, OfRun};
 use super::undone::{self, Undone};
-use super::{call, doubt, text, unknown_run};
+use super::{call, doubt, find_run, not_recorded, text, unknown_run};
 use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::state::State;
 use crate::table::table;
 use crate::time::rfc3339;
 use crate::{call_name, output, owner};
@@ -35,10 +36,12 @@ const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
 #[command(after_long_help = "\
 Examples:
   haft runs show nightly
+  haft runs show last
   haft runs show nightly/main/0/1/3
   haft runs show nightly main/0/1/3 --json")]
 pub(super) struct ShowArgs {
-    /// The run, as haft runs list shows it, or a call: run/node/iteration/attempt/seq
+    /// The run, as haft runs list shows it, or last for the one that was used last in this workspace, or a call:
+    /// run/node/iteration/attempt/seq
     #[arg(value_name = "RUN|CALL")]
     run: String,
     /// The call inside the run: node/iteration/attempt/seq
@@ -93,13 +96,15 @@ pub(super) async fn run(
     args: &ShowArgs,
     journal: Option<&dyn Journal>,
     settings: &SettingArgs,
+    state: &State,
 ) -> Result<Status, CommandError> {
     let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
     if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {
         return call::show(&call_name::parse(call)?, journal, settings).await;
     }
-    let id = RunId::parse(&args.run).map_err(CommandError::usage)?;
-    let journal = journal.ok_or_else(|| unknown_run(&args.run))?;
+    RunId::parse(&args.run).map_err(CommandError::usage)?;
+    let journal = journal.ok_or_else(|| not_recorded(&args.run))?;
+    let id = find_run(&args.run, journal, settings, state).await?;
     let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run(&args.run))?;
@@ -115,7 +120,7 @@ pub(super) async fn run(
         retries,
         late_outcomes: journal.late_outcomes(&id).await?,
         snapshots: journal.snapshots(&id, None).await?,
-        undone: undone::find(journal, &run).await?,
+        undone: undone::find(journal, &run, session.as_ref()).await?,
         session,
         run,
         calls,

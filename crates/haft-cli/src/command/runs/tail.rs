@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
 use super::named::NamedCall;
-use super::{Recorded, text, unknown_run};
+use super::{Recorded, find_run, not_recorded, text, unknown_run};
+use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
 use crate::time::rfc3339;
 use crate::{output, signals};
@@ -27,22 +28,22 @@ pub(crate) const TAIL_POLL_MS: u64 = 200;
 /// somebody settles it. Begins with the latest ones and goes on until it is interrupted or nobody reads any more.
 #[derive(Args)]
 pub(super) struct TailArgs {
-    /// Only the calls of this run
+    /// Only the calls of this run; last is the one that was used last in this workspace
     run: Option<String>,
 }
 
 pub(super) async fn run(
     args: &TailArgs,
     place: &Recorded<'_>,
-    json: bool,
+    settings: &SettingArgs,
 ) -> Result<Status, CommandError> {
-    let run = args.run.as_deref().map(RunId::parse).transpose().map_err(CommandError::usage)?;
+    args.run.as_deref().map(RunId::parse).transpose().map_err(CommandError::usage)?;
     let stop = signals::stop_token()?;
     let journal = match place.open().await? {
         Some(journal) => journal,
         None => {
-            if let Some(run) = &run {
-                return Err(unknown_run(run.as_str()));
+            if let Some(run) = &args.run {
+                return Err(not_recorded(run));
             }
             output::note("no runs were recorded yet; waiting for the first one");
             match first_journal(place, &stop).await? {
@@ -51,13 +52,13 @@ pub(super) async fn run(
             }
         }
     };
-    if let Some(run) = &run {
-        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-        if journal.runs(query).await?.is_empty() {
-            return Err(unknown_run(run.as_str()));
-        }
+    let Some(name) = &args.run else { return follow(&*journal, None, &stop, settings.json).await };
+    let run = find_run(name, &*journal, settings, place.state).await?;
+    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    if journal.runs(query).await?.is_empty() {
+        return Err(unknown_run(run.as_str()));
     }
-    follow(&*journal, run, &stop, json).await
+    follow(&*journal, Some(run), &stop, settings.json).await
 }
 
 /// Waits for somebody to make the journal; `None` if that is given up.

@@ -1,15 +1,15 @@
 //! Which calls of a run somebody has brought back with `haft undo`. An undo is a call in a run of its own, so it is looked for
 //! there.
 
-use haft_journal::{CallQuery, Journal, JournalError, RunQuery, RunRow, Status};
+use haft_journal::{CallQuery, ChatId, Journal, JournalError, RunQuery, RunRow, Status};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::session::OfRun;
+use crate::command::undo::UNDO_TOOL;
 use crate::output;
 use crate::time::rfc3339;
 
-/// The tool that undoing is recorded as.
-const UNDO_TOOL: &str = "undo";
 /// How an undo names that it was about what came after a call.
 const AFTER: &str = "after ";
 
@@ -23,8 +23,18 @@ pub(super) struct Undone {
     at_ms: u64,
 }
 
-/// Returns what was undone of a run, the first first, as far as the latest runs of the journal say.
-pub(super) async fn find(journal: &dyn Journal, run: &RunRow) -> Result<Vec<Undone>, JournalError> {
+/// Returns what was undone of a run, the first first, as far as the latest runs of the journal say. What a subagent did is
+/// undone with the session that it worked for.
+pub(super) async fn find(
+    journal: &dyn Journal,
+    run: &RunRow,
+    session: Option<&OfRun>,
+) -> Result<Vec<Undone>, JournalError> {
+    let above: Vec<&str> =
+        session.iter().flat_map(|session| &session.above).map(ChatId::as_str).collect();
+    let is_meant = |of: &&str| {
+        is_of_run(of, run.id.as_str()) || above.iter().any(|above| is_of_tree(of, above))
+    };
     let mut undone = Vec::new();
     // An undo is all that its run holds, and comes later than what it undoes.
     let may_be_undo = |later: &RunRow| later.calls == 1 && later.started_at_ms >= run.started_at_ms;
@@ -37,7 +47,7 @@ pub(super) async fn find(journal: &dyn Journal, run: &RunRow) -> Result<Vec<Undo
         }
         let input: Option<Value> = serde_json::from_str(&call.input).ok();
         let of = input.as_ref().and_then(|input| input.get("of")?.as_str());
-        if let Some(of) = of.filter(|of| is_of_run(of, run.id.as_str())) {
+        if let Some(of) = of.filter(is_meant) {
             let (of, by, at_ms) = (of.to_owned(), call.id().to_string(), call.started_at_ms);
             undone.push(Undone { of, by, at_ms });
         }
@@ -48,6 +58,11 @@ pub(super) async fn find(journal: &dyn Journal, run: &RunRow) -> Result<Vec<Undo
 fn is_of_run(of: &str, run: &str) -> bool {
     let of = of.strip_prefix(AFTER).unwrap_or(of);
     of.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns whether an undo of this was one of all that was done for a session, also by those who worked for it.
+fn is_of_tree(of: &str, session: &str) -> bool {
+    of == session || of.strip_prefix(AFTER).is_some_and(|call| is_of_run(call, session))
 }
 
 impl Undone {
@@ -87,5 +102,17 @@ mod tests {
         check("after r1/main/0/1/1", true, true);
         check("after r1/main/0/1/2", true, false);
         check("r12/main/0/1/1", false, false);
+    }
+
+    #[test]
+    fn what_subagents_did_is_undone_with_the_whole_session_and_not_with_a_call_of_it() {
+        for (of, expect) in [
+            ("ses_1", true),
+            ("after ses_1/main/0/1/1", true),
+            ("ses_1/main/0/1/1", false),
+            ("ses_12", false),
+        ] {
+            assert_eq!(is_of_tree(of, "ses_1"), expect, "{of}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::output;
 /// set aside among them. Markdown has what holds: what was said, and each call as a line.
 #[derive(Args)]
 pub(super) struct ExportArgs {
-    /// The sessions, as haft sessions list shows them, or last for the latest one of this workspace
+    /// The sessions, as haft sessions list shows them, or last for the one used last in this workspace
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<String>,
     /// The form to write

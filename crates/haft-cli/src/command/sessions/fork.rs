@@ -5,9 +5,9 @@ use haft_journal::MessageId;
 
 use crate::agent_run::failure;
 use crate::cli::SettingArgs;
-use crate::command::agent::named_session;
 use crate::compose;
 use crate::error::{CommandError, Status};
+use crate::latest::{self, named_session};
 use crate::output;
 use crate::settings::Settings;
 use crate::state::State;
@@ -18,7 +18,7 @@ use crate::state::State;
 /// other session stays as it is, also if another process has it.
 #[derive(Args)]
 pub(super) struct ForkArgs {
-    /// The session, as haft sessions list shows it, or last for the latest one of this workspace
+    /// The session, as haft sessions list shows it, or last for the one used last in this workspace
     session: String,
     /// Last message that is shared, as haft sessions show shows it; all of them unless given
     #[arg(long, value_name = "MESSAGE")]
@@ -37,7 +37,7 @@ pub(super) async fn run(
             .hint(format!("haft sessions show {}", crate::quote::shell(&args.session)))
     })?;
     let work = compose::agent::silent_host(settings, state).await?;
-    let root = super::root(settings)?;
+    let root = latest::workspace(settings)?;
     let id = named_session(&args.session, &root, &**work.runtime.journal()).await?;
     let forked = work.host.fork(&id, through.as_ref()).await.map_err(failure);
     let row = match forked {

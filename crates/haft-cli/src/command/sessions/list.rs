@@ -1,4 +1,6 @@
-//! `haft sessions list`: the latest sessions of a workspace and how they stand.
+//! `haft sessions list`: the sessions of a workspace that were used last, and how they stand.
+
+use std::cmp::Reverse;
 
 use clap::Args;
 use haft_journal::{ChatQuery, ChatSession, ChatStatus, Journal, RunQuery};
@@ -7,18 +9,23 @@ use serde_json::{Value, json};
 use super::Kept;
 use crate::agent_run::limits::SESSIONS_LISTED_MAX;
 use crate::agent_run::on_one_line;
-use crate::command::agent::has_words;
 use crate::error::{CommandError, Status};
-use crate::table::table;
+use crate::latest::has_words;
+use crate::table::{table, terminal_width};
 use crate::time::rfc3339;
 use crate::{output, owner};
 
-/// List the sessions of this workspace, the newest first
+/// Columns of a terminal from which on all is shown of a session.
+const WIDE_COLUMNS_MIN: usize = 140;
+/// Characters of a moment to the minute, `2026-01-31T09:05`.
+const MINUTE_CHARS: usize = 16;
+
+/// List the sessions of this workspace, the one that was used last first
 ///
 /// A session in which nothing was said yet is not listed. READ and WRITTEN are the tokens that the model read and wrote,
 /// without those of subagents, which have sessions of their own.
 /// STATUS is running while a process has a turn under way, and interrupted where that process is gone: haft agent --resume
-/// goes on with it.
+/// goes on with it. A terminal of less than 140 columns is shown less of each.
 #[derive(Args)]
 pub(super) struct ListArgs {
     /// Sessions of all workspaces
@@ -62,12 +69,13 @@ pub(super) async fn run(
         output::json(&listed.map(|(session, status)| fields(session, status)).collect::<Vec<_>>())?;
         return Ok(Status::Done);
     }
-    let rows: Vec<_> = listed.map(|(session, status)| row(args, session, status)).collect();
-    let mut headings =
-        vec!["SESSION", "CHANGED", "STATUS", "AGENT", "MODEL", "STEPS", "READ", "WRITTEN"];
-    headings.extend(args.all.then_some("ROOT"));
-    headings.push("TITLE");
-    output::data(&table(&headings, rows.into_iter()))?;
+    let is_narrow = terminal_width().is_some_and(|columns| columns < WIDE_COLUMNS_MIN);
+    let columns = Column::shown(args.all, is_narrow);
+    let headings: Vec<&str> = columns.iter().map(|column| column.heading()).collect();
+    let cells = |(session, status): (&ChatSession, &&str)| -> Vec<String> {
+        columns.iter().map(|column| column.cell(session, status, is_narrow)).collect()
+    };
+    output::data(&table(&headings, listed.map(cells)))?;
     Ok(Status::Done)
 }
 
@@ -86,15 +94,14 @@ async fn latest(
         let Some(last) = page.last() else { return Ok(sessions) };
         before = Some(last.id.clone());
         sessions.extend(page.into_iter().filter(has_words));
-        if sessions.len() >= limit {
-            sessions.truncate(limit);
-            return Ok(sessions);
-        }
+        // An old session may have been gone on with, so all of them are looked at, and no more are kept than are wanted.
+        sessions.sort_by_key(|session| Reverse((session.updated_at_ms, session.id.clone())));
+        sessions.truncate(limit);
     }
 }
 
 /// Returns how a session stands: one whose process is gone runs no more.
-async fn status(
+pub(super) async fn status(
     journal: &dyn Journal,
     session: &ChatSession,
 ) -> Result<&'static str, CommandError> {
@@ -108,7 +115,7 @@ async fn status(
 }
 
 /// Returns the columns of a session, with the status that it is listed with.
-fn fields(session: &ChatSession, status: &str) -> Value {
+pub(super) fn fields(session: &ChatSession, status: &str) -> Value {
     let mut fields = json!(session);
     if let Some(kept) = fields.get_mut("status") {
         *kept = status.into();
@@ -116,21 +123,111 @@ fn fields(session: &ChatSession, status: &str) -> Value {
     fields
 }
 
-fn row(args: &ListArgs, session: &ChatSession, status: &str) -> Vec<String> {
-    let tokens = session.tokens;
-    let read = tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write);
-    let written = tokens.output.saturating_add(tokens.reasoning);
-    let mut cells = vec![
-        session.id.to_string(),
-        rfc3339(session.updated_at_ms),
-        status.to_owned(),
-        on_one_line(&session.agent),
-        on_one_line(&session.model),
-        session.steps.to_string(),
-        read.to_string(),
-        written.to_string(),
+/// What is shown of a session.
+#[derive(Clone, Copy)]
+enum Column {
+    Session,
+    Changed,
+    Status,
+    Agent,
+    Model,
+    Steps,
+    Read,
+    Written,
+    Root,
+    Title,
+}
+
+impl Column {
+    /// In their order.
+    const ALL: [Self; 10] = [
+        Self::Session,
+        Self::Changed,
+        Self::Status,
+        Self::Agent,
+        Self::Model,
+        Self::Steps,
+        Self::Read,
+        Self::Written,
+        Self::Root,
+        Self::Title,
     ];
-    cells.extend(args.all.then(|| output::visible(&session.root)));
-    cells.push(session.title.as_deref().map(on_one_line).unwrap_or_default());
-    cells
+
+    /// Returns those that are shown, with the root where sessions of all workspaces are.
+    fn shown(of_all: bool, is_narrow: bool) -> Vec<Self> {
+        let is_shown = |column: &Self| match column {
+            Self::Root => of_all,
+            Self::Agent | Self::Model | Self::Steps | Self::Read | Self::Written => !is_narrow,
+            Self::Session | Self::Changed | Self::Status | Self::Title => true,
+        };
+        Self::ALL.into_iter().filter(is_shown).collect()
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Session => "SESSION",
+            Self::Changed => "CHANGED",
+            Self::Status => "STATUS",
+            Self::Agent => "AGENT",
+            Self::Model => "MODEL",
+            Self::Steps => "STEPS",
+            Self::Read => "READ",
+            Self::Written => "WRITTEN",
+            Self::Root => "ROOT",
+            Self::Title => "TITLE",
+        }
+    }
+
+    fn cell(self, session: &ChatSession, status: &str, is_narrow: bool) -> String {
+        match self {
+            Self::Session => session.id.to_string(),
+            Self::Changed => {
+                let moment = rfc3339(session.updated_at_ms);
+                if is_narrow { moment.chars().take(MINUTE_CHARS).collect() } else { moment }
+            }
+            Self::Status => status.to_owned(),
+            Self::Agent => on_one_line(&session.agent),
+            Self::Model => on_one_line(&session.model),
+            Self::Steps => session.steps.to_string(),
+            Self::Read => tokens_read(session).to_string(),
+            Self::Written => tokens_written(session).to_string(),
+            Self::Root => output::visible(&session.root),
+            Self::Title => session.title.as_deref().map(on_one_line).unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the tokens that the model of a session read.
+pub(super) fn tokens_read(session: &ChatSession) -> u64 {
+    let tokens = session.tokens;
+    tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write)
+}
+
+/// Returns the tokens that it wrote.
+pub(super) fn tokens_written(session: &ChatSession) -> u64 {
+    session.tokens.output.saturating_add(session.tokens.reasoning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::table_within;
+
+    fn headings(of_all: bool, is_narrow: bool) -> Vec<&'static str> {
+        Column::shown(of_all, is_narrow).into_iter().map(Column::heading).collect()
+    }
+
+    #[test]
+    fn a_usual_terminal_is_shown_a_line_for_each_session() {
+        let narrow = headings(false, true);
+        assert_eq!(narrow, ["SESSION", "CHANGED", "STATUS", "TITLE"]);
+        let id = format!("ses_{}", "0".repeat(26));
+        let row = [&id, "2026-01-31T09:05", "interrupted", "Find the failing test and mend it"];
+        let row = row.map(str::to_owned).to_vec();
+        let lines = table_within(&narrow, vec![row], Some(80));
+        let (_, line) = lines.split_once('\n').unwrap();
+        assert_eq!(line, format!("{id}  2026-01-31T09:05  interrupted  Find the failing…"));
+        assert_eq!(headings(false, false).len(), 9);
+        assert_eq!(headings(true, true), ["SESSION", "CHANGED", "STATUS", "ROOT", "TITLE"]);
+    }
 }

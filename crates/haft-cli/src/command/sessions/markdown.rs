@@ -2,7 +2,7 @@
 
 use haft_journal::{ChatMessage, ChatPart, ChatRole, ChatSession, MessageKind, PartKind};
 
-use super::show::line_of_part;
+use super::show::{failed, line_of_part};
 use crate::agent_run::on_one_line;
 use crate::time::rfc3339;
 
@@ -47,5 +47,6 @@ pub(super) fn message(message: &ChatMessage, parts: &[ChatPart]) -> String {
             }
         }
     }
+    text.extend(failed(message).map(|why| format!("\n> failed: {why}\n")));
     text
 }

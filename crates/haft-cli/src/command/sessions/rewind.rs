@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::agent_run::failure;
 use crate::cli::SettingArgs;
-use crate::command::agent::named_session;
 use crate::compose;
 use crate::error::{CommandError, Status};
+use crate::latest::{self, named_session};
 use crate::output;
 use crate::settings::Settings;
 use crate::state::State;
@@ -19,9 +19,9 @@ use crate::state::State;
 /// undone: haft undo does that.
 #[derive(Args)]
 pub(super) struct RewindArgs {
-    /// The session, as haft sessions list shows it, or last for the latest one of this workspace
+    /// The session, as haft sessions list shows it, or last for the one used last in this workspace
     session: String,
-    /// First message that is set aside, one that you said, as haft sessions show shows it
+    /// First message that is set aside, as haft sessions show shows it
     message: String,
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn run(
             .hint(format!("haft sessions show {}", crate::quote::shell(&args.session)))
     })?;
     let work = compose::agent::silent_host(settings, state).await?;
-    let root = super::root(settings)?;
+    let root = latest::workspace(settings)?;
     let id = named_session(&args.session, &root, &**work.runtime.journal()).await?;
     let rewound = match work.host.open(&id).await {
         Ok(mut chat) => chat.rewind(&from).await,
@@ -47,7 +47,12 @@ pub(super) async fn run(
     if setting_args.json {
         output::json(&json!({"session": id, "from": from, "messages": count}))?;
     } else {
-        output::data(&format!("{count} messages of {id} are set aside"))?;
+        let text = match count {
+            0 => format!("nothing of {id} is set aside that was not before"),
+            1 => format!("1 message of {id} is set aside"),
+            _ => format!("{count} messages of {id} are set aside"),
+        };
+        output::data(&text)?;
     }
     Ok(Status::Done)
 }

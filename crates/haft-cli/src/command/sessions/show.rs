@@ -6,11 +6,13 @@ use clap::Args;
 use haft_agent::call_title;
 use haft_contract::Envelope;
 use haft_journal::{
-    ChatMessage, ChatPart, ChatQuery, ChatRole, ChatSession, Journal, MessageKind, PartKind,
+    ChatMessage, ChatPart, ChatQuery, ChatRole, ChatSession, Journal, MessageFinish, MessageKind,
+    PartKind,
 };
 use serde::Serialize;
 use serde_json::Value;
 
+use super::list::{self, tokens_read, tokens_written};
 use super::{Kept, pages};
 use crate::agent_run::{line_of_result, on_one_line};
 use crate::error::{CommandError, Status};
@@ -23,7 +25,7 @@ use crate::time::rfc3339;
 /// and by haft runs show SESSION.
 #[derive(Args)]
 pub(super) struct ShowArgs {
-    /// The session, as haft sessions list shows it, or last for the latest one of this workspace
+    /// The session, as haft sessions list shows it, or last for the one used last in this workspace
     session: String,
     /// What was set aside, too
     #[arg(long)]
@@ -35,10 +37,10 @@ pub(super) struct ShowArgs {
 
 /// What a program is told of a session.
 #[derive(Serialize)]
-struct Told<'a> {
-    session: &'a ChatSession,
+struct Told {
+    session: Value,
     messages: Vec<ToldMessage>,
-    subagents: &'a [ChatSession],
+    subagents: Vec<Value>,
 }
 
 #[derive(Serialize)]
@@ -62,10 +64,15 @@ pub(super) async fn run(
             Ok(())
         })
         .await?;
-        output::json(&Told { session: &session, messages, subagents: &subagents })?;
+        let mut told =
+            Told { session: self::told(journal, &session).await?, messages, subagents: vec![] };
+        for subagent in &subagents {
+            told.subagents.push(self::told(journal, subagent).await?);
+        }
+        output::json(&told)?;
         return Ok(Status::Done);
     }
-    output::data(&head(&session))?;
+    output::data(&head(&session, list::status(journal, &session).await?))?;
     let begun: HashMap<&str, &ChatSession> = subagents
         .iter()
         .filter_map(|subagent| Some((subagent.parent_tool_call_id.as_deref()?, subagent)))
@@ -77,6 +84,11 @@ pub(super) async fn run(
     Ok(Status::Done)
 }
 
+/// Returns the columns of a session, with how it stands.
+async fn told(journal: &dyn Journal, session: &ChatSession) -> Result<Value, CommandError> {
+    Ok(list::fields(session, list::status(journal, session).await?))
+}
+
 /// Returns the sessions of the subagents that a session had work, as many as one answer of the journal has.
 async fn subagents(
     journal: &dyn Journal,
@@ -86,15 +98,17 @@ async fn subagents(
     Ok(journal.chats(ChatQuery { parent, with_opaque: true, ..ChatQuery::default() }).await?)
 }
 
-fn head(session: &ChatSession) -> String {
+fn head(session: &ChatSession, status: &str) -> String {
     let mut lines = vec![
         ("session", session.id.to_string()),
         ("title", session.title.as_deref().map(on_one_line).unwrap_or_default()),
         ("root", output::visible(&session.root)),
         ("agent", on_one_line(&session.agent)),
         ("model", on_one_line(&session.model)),
+        ("status", status.to_owned()),
         ("begun", rfc3339(session.created_at_ms)),
         ("changed", rfc3339(session.updated_at_ms)),
+        ("tokens", format!("{} read, {} written", tokens_read(session), tokens_written(session))),
     ];
     lines.extend(session.parent_id.as_ref().map(|parent| ("parent", parent.to_string())));
     lines.extend(session.forked_from_id.as_ref().map(|from| ("fork of", from.to_string())));
@@ -125,6 +139,7 @@ fn shown(
             PartKind::Tool => text.push_str(&called(part, subagents)),
         }
     }
+    text.extend(failed(message).map(|why| format!("  ! {why}\n")));
     text
 }
 
@@ -136,16 +151,27 @@ fn remarks(message: &ChatMessage) -> String {
     if message.role == ChatRole::Assistant {
         match message.finish {
             None => remarks.push("not finished".to_owned()),
-            Some(finish) if !is_usual(finish.as_str()) => remarks.push(finish.as_str().to_owned()),
-            Some(_) => {}
+            Some(finish) => remarks.extend(ended(finish).map(str::to_owned)),
         }
     }
-    remarks.extend(message.error.as_deref().map(on_one_line));
     if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
 }
 
-fn is_usual(finish: &str) -> bool {
-    ["stop", "tool-calls"].contains(&finish)
+/// Returns how an answer ended, if it did not end as answers do.
+fn ended(finish: MessageFinish) -> Option<&'static str> {
+    match finish {
+        MessageFinish::Stop | MessageFinish::ToolCalls => None,
+        MessageFinish::Error => Some("failed"),
+        MessageFinish::Length
+        | MessageFinish::Interrupted
+        | MessageFinish::Aborted
+        | MessageFinish::Other => Some(finish.as_str()),
+    }
+}
+
+/// Returns why there is no answer, or no whole one.
+pub(super) fn failed(message: &ChatMessage) -> Option<String> {
+    message.error.as_deref().map(on_one_line)
 }
 
 fn said(part: &ChatPart, mark: &str) -> String {
@@ -156,7 +182,10 @@ fn said(part: &ChatPart, mark: &str) -> String {
 fn called(part: &ChatPart, subagents: &HashMap<&str, &ChatSession>) -> String {
     let line = line_of_part(part);
     let subagent = part.tool_call_id.as_deref().and_then(|id| subagents.get(id));
-    let session = subagent.map(|subagent| format!("    session {}\n", subagent.id));
+    let session = subagent.map(|subagent| {
+        let opaque = if subagent.inspectable { "" } else { " (opaque)" };
+        format!("    session {}{opaque}\n", subagent.id)
+    });
     format!("  → {line}\n{}", session.unwrap_or_default())
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use haft::{SkillSeverity, check_skills, find_skills};
+use haft::{check_skills, find_skills};
 
 use crate::command::checked::Checked;
 use crate::error::{CommandError, Status};
@@ -16,7 +16,6 @@ pub(super) fn run(
     is_json: bool,
 ) -> Result<Status, CommandError> {
     let found = named.map_or_else(|| find_skills(&places(settings)), check_skills);
-    let errors = found.problems.iter().filter(|it| it.severity == SkillSeverity::Error).count();
     let names = found.skills.iter().map(|skill| skill.name.as_str()).collect();
-    Checked { noun: "skill", names, problems: &found.problems, errors }.tell(is_json)
+    Checked { noun: "skill", names, problems: &found.problems }.tell(is_json)
 }

@@ -52,7 +52,7 @@ fn unknown(name: &str, found: &FoundSkills) -> CommandError {
     } else {
         format!("did you mean {}?", near.join(" or "))
     };
-    let of_name = |problem: &&haft::SkillProblem| {
+    let of_name = |problem: &&haft::FileProblem| {
         problem.file.ancestors().any(|part| part.file_name().is_some_and(|part| part == name))
     };
     // Whoever asks for a skill that is left out wants to know why.

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::UNDO_TOOL;
 use super::text::as_json;
 use crate::error::CommandError;
 use crate::settings::Settings;
@@ -59,7 +60,7 @@ impl Undoing {
         let session = SessionOptions::headless(id::new("session", SystemClock.now_ms())?, "cli");
         let run = runtime.session(session)?.run(compose::new_run()?);
         let input = json!({"of": self.of, "force": self.overwrite == Overwrite::Force});
-        let envelope = run.call(Call::new("undo", input)).await;
+        let envelope = run.call(Call::new(UNDO_TOOL, input)).await;
         runtime.shut_down().await;
         let done = std::mem::take(&mut *done.lock().unwrap_or_else(PoisonError::into_inner));
         Ok((envelope?, done))
@@ -97,7 +98,7 @@ impl Undoing {
             roots,
             journal,
             requires: RequirementSet::default(),
-            rules: vec![(RuleScope::Manifest, Rule::new("undo", "*", Action::Allow))],
+            rules: vec![(RuleScope::Manifest, Rule::new(UNDO_TOOL, "*", Action::Allow))],
             limits: Limits::default(),
             allow_network: false,
             network_guard: NetworkGuard::default(),
@@ -120,7 +121,7 @@ impl Undoing {
 }
 
 fn tool(changes: Arc<Vec<RootChanges>>, snapshots: Arc<WorkspaceSnapshots>, done: Done) -> Tool {
-    Tool::new("undo")
+    Tool::new(UNDO_TOOL)
         .description("Bring back what was there before calls changed it")
         .effect(Effect::Once)
         .dangerous()

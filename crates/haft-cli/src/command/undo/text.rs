@@ -3,17 +3,18 @@
 
 use std::path::Path;
 
-use haft::RootChanges;
+use haft::{RootChanges, Selection};
 use haft_snapshot::{ChangeKind, LeftAlone, LeftAloneReason, Restored, quoted};
 use serde_json::{Value, json};
 
-use super::Unrecorded;
+use super::{Unrecorded, shown};
 use crate::command::diff::headline;
 use crate::error::{CommandError, Status};
 use crate::output;
 
 /// What there is to tell of an undo.
 pub(super) struct Told<'a> {
+    pub(super) of: &'a Selection,
     pub(super) roots: &'a [RootChanges],
     /// What was done to each of the roots, or would be.
     pub(super) restored: &'a [Restored],
@@ -54,6 +55,7 @@ impl Told<'_> {
             .map(|(call, why)| json!({"call": call.to_string(), "why": why}))
             .collect();
         json!({
+            "of": shown(self.of),
             "call": self.call,
             "dry_run": self.call.is_none(),
             "complete": is_all,

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use expect_test::{Expect, expect};
-use haft_scripted_model::Reply;
+use haft_scripted_model::{Ended, Reply, When};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -151,7 +151,8 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
           write needs approval for fs.write of "a.txt": no rule matches, and then the
             answer is ask; the rule `allow write "a.txt"` would allow it
 
-        Allow it? [o]nce, always in this [s]ession, always for this [p]roject, [r]eject: o
+        Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
+        [d]eny it for this session, [r]eject: o
           write a.txt · 0 ms
             +hello
         → write b.txt
@@ -168,7 +169,8 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
           write needs approval for fs.write of "b.txt": no rule matches, and then the
             answer is ask; the rule `allow write "b.txt"` would allow it
 
-        Allow it? [o]nce, always in this [s]ession, always for this [p]roject, [r]eject: r
+        Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
+        [d]eny it for this session, [r]eject: r
           write b.txt · PERMISSION_DENIED: the user rejected the call (write needs approval for fs.write of "b.txt": no rule matches, and then the answer is ask; the rule `allow write "b.txt"` would all… · 0 ms
 
         One of them is there.
@@ -267,4 +269,114 @@ fn a_question_that_is_withdrawn_takes_no_line_of_what_follows() {
     let (shown, _, status) = terminal.finish(child);
     assert_eq!(status, Some(0), "{shown}");
     assert!(!stage.world.path("work/a.txt").exists());
+}
+
+#[test]
+fn whoever_works_in_the_background_is_stopped_when_another_session_is_begun() {
+    let task = json!({"subagent_type": "explore", "prompt": "Wait here", "background": true});
+    let of_subagent = || When { last: Some("Wait here".to_owned()), ..When::default() };
+    let replies = [
+        Reply::new().waiting_for("go").when(of_subagent()),
+        Reply::new().call("task", task),
+        Reply::new().text("It is begun."),
+    ];
+    let stage = Stage::new(World::new(), replies);
+    let mut terminal = Terminal::new();
+    let mut command = stage.haft(&["agent"]);
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
+    let child = terminal.start_whole(&mut command);
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("Begin\r");
+    terminal.wait_for_any("It is begun.");
+    terminal.wait_for_any(PROMPT);
+    stage.model.wait_until_held("go");
+    terminal.type_text("/new\r");
+    terminal.wait_for_any("1 subagent in the background was stopped with it");
+    terminal.wait_for_any(PROMPT);
+    terminal.type_text("\u{4}");
+    let (shown, _, status) = terminal.finish(child);
+    assert_eq!(status, Some(0), "{shown}");
+    let of_child = stage.model.requests().into_iter().find(|request| request.reply == Some(0));
+    assert_eq!(of_child.unwrap().ended, Some(Ended::HungUp));
+}
+
+#[test]
+fn lines_that_are_pasted_are_one_prompt() {
+    let stage = Stage::new(World::new(), [Reply::new().text("Two lines.")]);
+    let pasted = "\u{1b}[200~first line\rsecond line\u{1b}[201~";
+    let lines = [(PROMPT, pasted), ("second line", "\r"), (PROMPT, "\u{4}")];
+    let (shown, status) = talk(&stage, &[], &lines);
+    assert_eq!(status, Some(0), "{shown}");
+    assert_eq!(stage.model.requests().len(), 1, "{shown}");
+    assert!(stage.told(0).contains("first line\\nsecond line"), "{}", stage.told(0));
+}
+
+#[test]
+fn a_file_that_is_written_anew_is_shown_as_what_became_different() {
+    let write = json!({"path": "notes.txt", "content": "one\n2\nthree\n"});
+    let replies = [Reply::new().call("write", write), Reply::new().text("Done.")];
+    let stage = Stage::new(World::with_files(), replies);
+    let lines = [(PROMPT, "Write\r"), (PROMPT, "\u{4}")];
+    check(
+        &stage,
+        &[],
+        &lines,
+        &expect![[r#"
+        session ses_1 · build · openai/test
+        /help shows what can be typed
+        build> Write
+        → write notes.txt · 0 ms
+            @@ -1,3 +1,3 @@
+             one
+            -two
+            +2
+             three
+
+        Done.
+        60 tokens read, 8 written
+        build>
+        to go on: haft agent --resume ses_1
+        --- status 0
+    "#]],
+    );
+}
+
+#[test]
+fn a_call_can_be_denied_for_the_session() {
+    let write = || Reply::new().call("write", json!({"path": "a.txt", "content": "hello\n"}));
+    let replies = [write(), write(), Reply::new().text("I may not.")];
+    let stage = Stage::new(World::new(), replies);
+    // The second time nobody is asked.
+    let lines = [(PROMPT, "Write\r"), ("[r]eject: ", "d\n"), ("I may not.", ""), (PROMPT, "\u{4}")];
+    let (shown, status) = talk(&stage, &["--preset", "ask"], &lines);
+    assert_eq!(status, Some(0), "{shown}");
+    assert_eq!(shown.matches("The tool write needs approval").count(), 1, "{shown}");
+    assert!(shown.contains("From now on, in this session:\n  deny write \"a.txt\"\n"), "{shown}");
+    assert!(!stage.world.path("work/a.txt").exists());
+}
+
+#[test]
+fn a_turn_that_failed_at_the_provider_is_tried_again_by_an_empty_line() {
+    let replies = [Reply::failure(400, "no such field"), Reply::new().text("Now I do.")];
+    let stage = Stage::new(World::new(), replies);
+    let lines = [(PROMPT, "Hello\r"), (PROMPT, "\r"), (PROMPT, "\u{4}")];
+    check(
+        &stage,
+        &[],
+        &lines,
+        &expect![[r#"
+        session ses_1 · build · openai/test
+        /help shows what can be typed
+        build> Hello
+        error: openai did not take the request: check the model's name and base_url (HTTP 400: no such field)
+        press Enter to try again
+        build>
+
+        Now I do.
+        30 tokens read, 4 written
+        build>
+        to go on: haft agent --resume ses_1
+        --- status 0
+    "#]],
+    );
 }

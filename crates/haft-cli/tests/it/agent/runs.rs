@@ -147,8 +147,10 @@ fn a_call_in_doubt_of_a_subagent_is_settled_and_its_session_gone_on_with() {
         root /world/work
         agent general
         model openai/test
+        status completed
         begun 2000-01-01T00:00:00.000Z
         changed 2000-01-01T00:00:00.000Z
+        tokens 60 read, 8 written
         parent ses_2
 
         [msg_1] you

@@ -50,8 +50,8 @@ fn sessions_are_listed_for_their_workspace() {
     "#]].assert_eq(&stage.shown(&["sessions", "list"]));
     expect![[r#"
         SESSION                         CHANGED                   STATUS     AGENT    MODEL        STEPS  READ  WRITTEN  ROOT                  TITLE
-        ses_1  2000-01-01T00:00:00.000Z  completed  explore  openai/test  2      60    8        /world/work  Where is the sum of two numbers computed?
-        ses_2  2000-01-01T00:00:00.000Z  idle       build    openai/test  6      180   24       /world/work  The test fails. Find out why, and mend it.
+        ses_1  2000-01-01T00:00:00.000Z  idle       build    openai/test  6      180   24       /world/work  The test fails. Find out why, and mend it.
+        ses_2  2000-01-01T00:00:00.000Z  completed  explore  openai/test  2      60    8        /world/work  Where is the sum of two numbers computed?
         --- status 0
     "#]].assert_eq(&stage.shown(&["sessions", "list", "--subagents", "--all"]));
     std::fs::create_dir(stage.world.path("other")).unwrap();
@@ -75,8 +75,10 @@ fn a_session_is_shown_as_it_was() {
         root      /world/work
         agent     build
         model     openai/test
+        status    idle
         begun     2000-01-01T00:00:00.000Z
         changed   2000-01-01T00:00:00.000Z
+        tokens    180 read, 24 written
 
         [msg_1] you
         The test fails. Find out why, and mend it.
@@ -206,17 +208,83 @@ fn a_fork_shares_what_was_said_and_a_rewind_sets_it_aside() {
 }
 
 #[test]
-fn a_session_keeps_its_model_and_that_is_said() {
-    let stage = Stage::new(World::new(), [Reply::new().text("One."), Reply::new().text("Two.")]);
-    stage.shown(&["agent", "First"]);
+fn a_turn_that_failed_at_the_provider_says_why() {
+    let failure = haft_scripted_model::Script::parse(
+        r#"{"replies": [{"failure": {"status": 400, "message": "that is no request"}}]}"#,
+    )
+    .unwrap();
+    let stage = Stage::new(World::new(), failure.replies);
+    stage.shown(&["agent", "Hello"]);
     expect![[r#"
-        Two.
-        --- stderr
-        session ses_1 · build · openai/test
-        the session keeps its model: openai/test is asked, and openai/other is not
+        session   ses_1
+        title     Hello
+        root      /world/work
+        agent     build
+        model     openai/test
+        status    idle
+        begun     2000-01-01T00:00:00.000Z
+        changed   2000-01-01T00:00:00.000Z
+        tokens    0 read, 0 written
+
+        [msg_1] you
+        Hello
+
+        [msg_2] build (failed)
+          ! openai did not take the request: check the model's name and base_url (HTTP 400: that is no request)
+        --- status 0
+    "#]].assert_eq(&stage.shown(&["sessions", "show", "last"]));
+    expect![[r#"
+        # Hello
+
+        Session `ses_1` of the agent build with openai/test, 2000-01-01T00:00:00.000Z.
+
+        ## You
+
+        Hello
+
+        ## build
+
+        > failed: openai did not take the request: check the model's name and base_url (HTTP 400: that is no request)
         --- status 0
     "#]]
-    .assert_eq(&stage.shown(&["agent", "--resume", "last", "--model", "openai/other", "Second"]));
+        .assert_eq(&stage.shown(&["sessions", "export", "last", "--format", "markdown"]));
+}
+
+#[test]
+fn what_is_no_session_is_said_to_be_something_else() {
+    let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
+    stage.shown(&["agent", "Hello"]);
+    expect![[r#"
+        --- stderr
+        error: run_XXXXXXXXXXXXXXXXXXXXXXXXXX is a run, and no session of an agent
+
+        hint: haft runs show run_XXXXXXXXXXXXXXXXXXXXXXXXXX
+        --- status 2
+    "#]]
+    .assert_eq(&stage.shown(&["sessions", "show", "run_01jd3k8x5m9q2w7y4t6r8v0c3z"]));
+    let said = stage.world.json(&["sessions", "show", "last", "--json"]);
+    let message = said["messages"][0]["id"].as_str().unwrap();
+    expect![[r#"
+        --- stderr
+        error: "msg_1" is no id of a session: expected ses_ and 26 digits and letters, such as ses_1
+
+        hint: haft sessions list
+        --- status 2
+    "#]]
+    .assert_eq(&stage.shown(&["sessions", "export", message]));
+    let first = stage.shown(&["sessions", "rewind", "last", message]);
+    assert_eq!(first, "2 messages of ses_1 are set aside\n--- status 0\n");
+    let again = stage.shown(&["sessions", "rewind", "last", message]);
+    assert_eq!(again, "nothing of ses_1 is set aside that was not before\n--- status 0\n");
+    let other = message.replace(&message[4..], "7zzzzzzzzzzzzzzzzzzzzzzzzz");
+    expect![[r#"
+        --- stderr
+        error: message msg_1 is not in session ses_1: see `haft sessions show ses_1` for what was said there
+
+        hint: haft sessions show ses_1
+        --- status 2
+    "#]]
+    .assert_eq(&stage.shown(&["sessions", "rewind", "last", &other]));
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn what_happens_is_said_on_standard_error() {
         --- stderr
         session ses_1 · build · openai/test
         First I find the code.
-          explore works (ses_2)
+          explore works (ses_2): Where is the sum of two numbers computed?
           explore · grep sum · 4 matches · 0 ms
           explore is done (60 tokens read, 8 written)
         → task explore · 1 line · 0 ms
@@ -200,6 +200,31 @@ fn a_session_is_gone_on_with() {
 }
 
 #[test]
+fn a_session_is_gone_on_with_by_another_model_if_the_command_says_so() {
+    let replies = ["One.", "Two.", "Three.", "Four."].map(|text| Reply::new().text(text));
+    let stage = Stage::new(World::new(), replies);
+    stage.shown(&["agent", "Hello"]);
+    let asked = |args: &[&str], model: &str| {
+        let mut command =
+            stage.haft(&[&["agent", "--resume", "last"], args, &["And now?"]].concat());
+        let output = command.env("HAFT_MODEL", model).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let requests = stage.model.requests();
+        (requests.last().unwrap().body["model"].as_str().unwrap().to_owned(), said)
+    };
+    let (model, said) = asked(&[], "openai/of-the-environment");
+    assert_eq!(model, "test");
+    let kept = "the session keeps its model: openai/test is asked, and openai/of-the-environment is not (--model changes it)";
+    assert!(said.contains(kept), "{said}");
+    assert_eq!(asked(&["--model", "openai/other"], "openai/test").0, "other");
+    // From then on.
+    assert_eq!(asked(&[], "openai/test").0, "other");
+    let listed = stage.world.json(&["sessions", "list", "--json"]);
+    assert_eq!(listed[0]["model"], "openai/other");
+}
+
+#[test]
 fn the_manifest_names_the_agent_and_bounds_its_turns() {
     let world = World::new();
     world.write("work/haft.toml", "[agent]\ndefault = \"plan\"\nmax_steps = 1\n");
@@ -208,4 +233,23 @@ fn the_manifest_names_the_agent_and_bounds_its_turns() {
     assert!(shown.contains("session ses_1 · plan · openai/test"), "{shown}");
     assert!(shown.contains("error: the agent has answered as often as it may"), "{shown}");
     assert!(shown.ends_with("--- status 1\n"), "{shown}");
+}
+
+#[test]
+fn so_many_problems_of_agents_are_said_at_the_beginning() {
+    let world = World::new();
+    for number in 0..3 {
+        world.write(&format!("work/agents/a{number}.md"), "no front matter\n");
+    }
+    let stage = Stage::new(world, [Reply::new().text("Hello."), Reply::new().text("Hello.")]);
+    let said = stage.shown(&["agent", "Hello"]);
+    assert_eq!(said.matches("warning: agent ").count(), 3, "{said}");
+    assert!(!said.contains("more problems"), "{said}");
+    stage.world.write("work/agents/a3.md", "no front matter\n");
+    let said = stage.shown(&["agent", "Hello"]);
+    assert_eq!(said.matches("warning: agent ").count(), 3, "{said}");
+    assert!(
+        said.contains("warning: and 1 more problems with agents: haft agents check\n"),
+        "{said}"
+    );
 }

@@ -21,7 +21,9 @@ const PIECE_CHARS: usize = 4_000;
 const SESSIONS_AT_ONCE: usize = 4;
 
 /// A session that is killed, and the effects that it has in the end.
-struct Case {
+pub(super) struct Case {
+    /// Where it works, and where its journal is.
+    world: fn() -> World,
     replies: fn() -> Vec<Reply>,
     effects: &'static [&'static str],
     /// Effects of a subagent that nobody goes on with.
@@ -31,9 +33,14 @@ struct Case {
 }
 
 impl Case {
+    /// Returns the case in another place.
+    pub(super) fn on(self, world: fn() -> World) -> Self {
+        Self { world, ..self }
+    }
+
     fn stage(&self) -> Stage {
         let script = Script { replies: (self.replies)(), piece_chars: PIECE_CHARS };
-        Stage::reading(Wire::OpenAi, World::new(), script)
+        Stage::reading(Wire::OpenAi, (self.world)(), script)
     }
 
     /// Kills sessions after each number of events that there is.
@@ -57,7 +64,7 @@ impl Case {
     /// Kills a session after so many events, and each process that goes on with it after as many as follow, and then looks at
     /// what the one makes of it that is not killed. Returns how many calls are in doubt, or nothing if the session
     /// had come to its end before.
-    fn check(&self, kills: &[usize]) -> Option<usize> {
+    pub(super) fn check(&self, kills: &[usize]) -> Option<usize> {
         let stage = self.stage();
         let mut session = String::new();
         for (life, events) in kills.iter().enumerate() {
@@ -139,6 +146,7 @@ fn killed(stage: &Stage, args: &[&str], events: usize) -> Vec<String> {
 
 fn alone() -> Case {
     Case {
+        world: World::new,
         replies: || worker(AGENT, &[Step::Add("one"), Step::Add("two"), Step::Add("three")], END),
         effects: &["one", "two", "three"],
         lost_with_process: &[],
@@ -146,8 +154,9 @@ fn alone() -> Case {
     }
 }
 
-fn with_subagent() -> Case {
+pub(super) fn with_subagent() -> Case {
     Case {
+        world: World::new,
         replies: || {
             let input = json!({"subagent_type": "general", "prompt": "Add the others."});
             let task = Step::Task { input, leads: "The others are there." };
@@ -162,8 +171,9 @@ fn with_subagent() -> Case {
     }
 }
 
-fn with_background() -> Case {
+pub(super) fn with_background() -> Case {
     Case {
+        world: World::new,
         replies: || {
             let prompt = "Add the others.";
             let input = json!({"subagent_type": "general", "prompt": prompt, "background": true});
@@ -253,7 +263,8 @@ fn what_a_subagent_in_the_background_did_when_its_process_was_killed_is_told() {
     let shown = shown(&stage, &answer);
     assert_eq!(String::from_utf8_lossy(&answer.stdout), "I looked at it.\n", "{shown}");
     let listed = stage.world.json(&["sessions", "list", "--subagents", "--json"]);
-    let id = listed[0]["id"].as_str().unwrap();
+    let listed = listed.as_array().unwrap();
+    let id = listed.iter().find(|row| row["agent"] == "general").unwrap()["id"].as_str().unwrap();
     let transcript = Transcript::of(&stage, id);
     transcript.check(&stage, &shown);
     assert_eq!((transcript.in_doubt(), transcript.calls().count()), (1, 2));

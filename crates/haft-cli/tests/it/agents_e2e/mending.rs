@@ -84,8 +84,12 @@ fn a_bug_is_mended_with_subagents_and_all_of_it_is_told_and_kept() {
 /// Returns what is shown of all sessions, the oldest first.
 fn kept(stage: &Stage) -> String {
     let listed = stage.world.json(&["sessions", "list", "--subagents", "--json"]);
-    let ids = listed.as_array().unwrap().iter().rev().map(|it| it["id"].as_str().unwrap());
-    let shown: Vec<String> = ids.map(|id| stage.world.run(&["sessions", "show", id])).collect();
+    let ids = listed.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap());
+    let mut ids: Vec<&str> = ids.collect();
+    // They sort as they were begun.
+    ids.sort_unstable();
+    let shown = ids.iter().map(|id| stage.world.run(&["sessions", "show", id]));
+    let shown: Vec<String> = shown.collect();
     shown.join("\n")
 }
 

@@ -62,8 +62,11 @@ fn refused(stage: &Stage, args: &[&str]) -> (Value, String) {
 /// Returns all sessions, the oldest first.
 fn sessions(stage: &Stage) -> Vec<Transcript> {
     let listed = stage.world.json(&["sessions", "list", "--subagents", "--json"]);
-    let ids = listed.as_array().unwrap().iter().rev().map(|row| row["id"].as_str().unwrap());
-    ids.map(|id| Transcript::of(stage, id)).collect()
+    let ids = listed.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap());
+    let mut ids: Vec<&str> = ids.collect();
+    // They sort as they were begun.
+    ids.sort_unstable();
+    ids.into_iter().map(|id| Transcript::of(stage, id)).collect()
 }
 
 /// Returns what the model with this system prompt was told last.

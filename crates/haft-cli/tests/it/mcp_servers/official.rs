@@ -6,17 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{call, said};
+use crate::mcp_clients::client;
 use crate::world::World;
-
-/// Returns a place that `cargo xtask test` names.
-fn place(variable: &str) -> PathBuf {
-    match std::env::var_os(variable) {
-        Some(path) => path.into(),
-        None => {
-            panic!("{variable} is not set: run `cargo xtask test`, which installs what it names")
-        }
-    }
-}
 
 /// Returns a world that uses one server.
 fn world(table: &str) -> World {
@@ -28,9 +19,9 @@ fn world(table: &str) -> World {
 
 /// Returns the words that start an official server for Node.
 fn node_server(name: &str) -> String {
-    let packages = place("HAFT_TEST_NODE_PACKAGES").join("node_modules");
+    let packages = client("HAFT_TEST_NODE_PACKAGES").join("node_modules");
     let script = packages.join(format!("@modelcontextprotocol/server-{name}/dist/index.js"));
-    let node = place("HAFT_TEST_NODE");
+    let node = client("HAFT_TEST_NODE");
     format!("{node:?}, {script:?}")
 }
 
@@ -92,7 +83,7 @@ fn the_everything_server_answers_with_everything() {
 
 #[test]
 fn python_servers_tell_the_time_and_read_repositories() {
-    let python = place("HAFT_TEST_PYTHON");
+    let python = client("HAFT_TEST_PYTHON");
     let bin = |name: &str| -> PathBuf { Path::new(&python).with_file_name(name) };
     let time = world(&format!("[mcp.clock]\ncommand = {:?}\n", bin("mcp-server-time")));
     let now = call(&time, "clock_get_current_time", &json!({"timezone": "Europe/Berlin"}));

@@ -326,7 +326,7 @@ fn a_model_that_fails_makes_no_plan() {
             expect![[r#"
             --- stderr
             asking openai/test for a plan
-            error: no plan was made: openai did not take the request: check the model's name and base_url (HTTP 404: no such model)
+            error: no plan was made: openai knows no model test: check its name and base_url (HTTP 404: no such model)
             --- status 1
         "#]],
         ),

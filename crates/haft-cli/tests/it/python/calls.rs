@@ -58,13 +58,13 @@ fn a_failure_says_what_the_tool_raised_and_where() {
 
 #[test]
 fn a_tool_that_does_not_end_is_killed() {
-    let endless = tool("endless", "\"timeout\": 0.2,", "while True: pass");
+    let endless = tool("endless", "\"timeout\": 2,", "while True: pass");
     let world = with_tools(&[("endless.py", &endless)]);
     world.check(
         &["call", "--python", "tools", "endless"],
         &expect![[r#"
             --- stderr
-            error: run_endless was stopped, and its process killed with everything it started (time for the call: 200 ms)
+            error: run_endless was stopped, and its process killed with everything it started (time for the call: 2000 ms)
             --- status 1
         "#]],
     );

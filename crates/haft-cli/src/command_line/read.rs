@@ -1,0 +1,176 @@
+//! Reads the command line. Building the arguments of all commands takes longer than reading one command line, so at first
+//! only those of the commands that the words name are built. Whatever is not understood then, help and mistakes, is read
+//! once more with all commands, so that every text is about all of them: no text is made here.
+
+use std::ffi::OsString;
+
+use clap::{Args as _, Command, FromArgMatches as _, Parser as _};
+
+use crate::cli::{Cli, SettingArgs};
+use crate::command::acp::AcpArgs;
+use crate::command::agent::AgentArgs;
+use crate::command::agents::AgentsArgs;
+use crate::command::call::CallArgs;
+use crate::command::completions::CompletionsArgs;
+use crate::command::diff::DiffArgs;
+use crate::command::do_request::DoArgs;
+use crate::command::doctor::DoctorArgs;
+use crate::command::init::InitArgs;
+use crate::command::mcp_servers::McpArgs;
+use crate::command::plan::PlanArgs;
+use crate::command::policy::PolicyArgs;
+use crate::command::registry::RegistryArgs;
+use crate::command::resume::ResumeArgs;
+use crate::command::run::RunArgs;
+use crate::command::runs::RunsArgs;
+use crate::command::serve::ServeArgs;
+use crate::command::sessions::SessionsArgs;
+use crate::command::skills::SkillsArgs;
+use crate::command::tools::ToolsArgs;
+use crate::command::trust::TrustArgs;
+use crate::command::undo::UndoArgs;
+
+/// Adds to a command what it takes.
+type Augment = fn(Command) -> Command;
+
+/// The commands by their names. One that is missing here is understood as well, only later.
+const COMMANDS: [(&str, Augment); 25] = [
+    ("call", CallArgs::augment_args),
+    ("do", DoArgs::augment_args),
+    ("tools", ToolsArgs::augment_args),
+    ("run", RunArgs::augment_args),
+    ("resume", ResumeArgs::augment_args),
+    ("plan", PlanArgs::augment_args),
+    ("runs", RunsArgs::augment_args),
+    ("diff", DiffArgs::augment_args),
+    ("undo", UndoArgs::augment_args),
+    ("mcp", McpArgs::augment_args),
+    ("serve", ServeArgs::augment_args),
+    ("policy", PolicyArgs::augment_args),
+    ("registry", RegistryArgs::augment_args),
+    ("agent", AgentArgs::augment_args),
+    ("acp", AcpArgs::augment_args),
+    ("sessions", SessionsArgs::augment_args),
+    ("agents", AgentsArgs::augment_args),
+    ("skills", SkillsArgs::augment_args),
+    ("doctor", DoctorArgs::augment_args),
+    ("init", InitArgs::augment_args),
+    ("trust", TrustArgs::augment_args),
+    ("completions", CompletionsArgs::augment_args),
+    ("help-markdown", nothing),
+    ("help-limits", nothing),
+    ("extract-worker", nothing),
+];
+
+/// Returns what the words say, of which the first is the program's name.
+pub(crate) fn read(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = of_named(words).try_get_matches_from(words);
+    let read = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    read.or_else(|_| Cli::try_parse_from(words))
+}
+
+/// Returns the command line with those commands that are among the words.
+fn of_named(words: &[OsString]) -> Command {
+    let is_named = |name: &str| words.iter().skip(1).any(|word| word == name);
+    let named = COMMANDS.iter().filter(|(name, _)| is_named(name));
+    SettingArgs::augment_args(Command::new("haft"))
+        .subcommands(named.map(|(name, augment)| augment(Command::new(*name))))
+}
+
+fn nothing(command: Command) -> Command {
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        std::iter::once("haft").chain(line.split_whitespace()).map(OsString::from).collect()
+    }
+
+    #[test]
+    fn every_command_takes_what_it_takes_among_all() {
+        let all = Cli::command();
+        let mut names: Vec<&str> = all.get_subcommands().map(Command::get_name).collect();
+        let mut known = COMMANDS.map(|(name, _)| name).to_vec();
+        names.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(known, names);
+        for (name, augment) in COMMANDS {
+            let about = |command: &Command| {
+                let args: Vec<_> = command.get_arguments().collect();
+                let below: Vec<_> = command.get_subcommands().collect();
+                format!("{args:?} {below:?}")
+            };
+            let among_all = all.find_subcommand(name).unwrap();
+            assert_eq!(about(&augment(Command::new(name))), about(among_all), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_commands_that_are_named_are_built() {
+        let check = |line: &str, expect: &[&str]| {
+            let haft = of_named(&words(line));
+            let names: Vec<&str> = haft.get_subcommands().map(Command::get_name).collect();
+            assert_eq!(names, expect, "{line}");
+        };
+        check("mcp --allow bash", &["mcp"]);
+        check("--root call mcp", &["call", "mcp"]);
+        check("--version", &[]);
+    }
+
+    #[test]
+    fn the_same_is_understood() {
+        let lines = [
+            "mcp --allow bash",
+            "--root call mcp --run nightly",
+            "--root=/tmp runs --json list --limit 3",
+            "call read {} --root /tmp --timeout-ms 5",
+            "mcp add time --color never -- server --root mcp",
+            "call --allow bash bash {} --run r --node n --attempt 2",
+            "extract-worker",
+        ];
+        for line in lines {
+            let words = words(line);
+            let named = of_named(&words).try_get_matches_from(&words).unwrap();
+            let all = Cli::command().try_get_matches_from(&words).unwrap();
+            assert_eq!(format!("{:?}", named.subcommand()), format!("{:?}", all.subcommand()));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_of_all_commands() {
+        let lines = [
+            "",
+            "--help",
+            "-h",
+            "--version",
+            "help",
+            "help mcp",
+            "mcp --help",
+            "run -h",
+            "calls read",
+            "cal read",
+            "call",
+            "call read --limit 3",
+            "runs lst",
+            "mcp extra",
+            "--json",
+            "--root",
+            "--timeout-ms x mcp",
+            "mcp --frobnicate",
+            "completions",
+        ];
+        for line in lines {
+            let words = words(line);
+            let (Err(found), Err(all)) = (read(&words), Cli::try_parse_from(&words)) else {
+                panic!("{line} is understood");
+            };
+            assert_eq!(found.render().to_string(), all.render().to_string(), "{line}");
+            assert_eq!(found.exit_code(), all.exit_code(), "{line}");
+        }
+    }
+}
