@@ -38,6 +38,12 @@ const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges { name: "haft-judge", dependencies: &[], dev_dependencies: &[] },
     CrateEdges { name: "haft-policy", dependencies: &["haft-contract"], dev_dependencies: &[] },
     CrateEdges { name: "haft-journal", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    // Not shipped: journals that fail and workers that are killed, for the tests of whatever has a journal.
+    CrateEdges {
+        name: "haft-faults",
+        dependencies: &["haft-contract", "haft-journal"],
+        dev_dependencies: &[],
+    },
     CrateEdges { name: "haft-snapshot", dependencies: &["haft-sandbox"], dev_dependencies: &[] },
     CrateEdges {
         name: "haft",
@@ -48,13 +54,20 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-journal",
             "haft-snapshot",
         ],
-        dev_dependencies: &[],
+        dev_dependencies: &["haft-faults"],
     },
     // Tools are tested where callers meet them: behind the whole pipeline.
     CrateEdges {
         name: "haft-tools",
         dependencies: &["haft-contract", "haft-judge"],
-        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal", "haft-snapshot"],
+        dev_dependencies: &[
+            "haft",
+            "haft-policy",
+            "haft-sandbox",
+            "haft-journal",
+            "haft-snapshot",
+            "haft-faults",
+        ],
     },
     CrateEdges {
         name: "haft-mcp",
@@ -100,13 +113,13 @@ const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges {
         name: "haft-plan",
         dependencies: &["haft-contract", "haft-journal", "haft-model", "haft"],
-        dev_dependencies: &["haft-policy", "haft-sandbox"],
+        dev_dependencies: &["haft-policy", "haft-sandbox", "haft-faults"],
     },
     // Beside what plans need: what an agent narrows itself to is written in rules.
     CrateEdges {
         name: "haft-agent",
         dependencies: &["haft-contract", "haft-journal", "haft-model", "haft-policy", "haft"],
-        dev_dependencies: &["haft-sandbox", "haft-tools", "haft-scripted-model"],
+        dev_dependencies: &["haft-sandbox", "haft-tools", "haft-scripted-model", "haft-faults"],
     },
     // The other side of what agents are: an editor that speaks with them.
     CrateEdges {
