@@ -113,8 +113,8 @@ fn places(
         match top.resolve(relative) {
             Ok(resolved) if resolved.kind.is_none() => {}
             // Nobody judges what is read here, so a link is not to show a model a file that rules keep from it.
-            Ok(resolved) if !is_document(&resolved.path) => {
-                problems.push(format!("{}: {NO_DOCUMENT}", path.display()));
+            Ok(resolved) if !is_instructions(&resolved.path) => {
+                problems.push(format!("{}: {OTHER_NAME}", path.display()));
             }
             Ok(resolved) if seen.insert(resolved.path.clone()) => {
                 places.push((path, resolved.path))
@@ -127,10 +127,11 @@ fn places(
 }
 
 /// Why a link is not followed within the project.
-const NO_DOCUMENT: &str = "left out, because it is a link to a file whose name does not end in .md: copy the file, or rename it";
+const OTHER_NAME: &str = "left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the \
+                          file, or rename it";
 
-fn is_document(place: &Path) -> bool {
-    place.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+fn is_instructions(place: &Path) -> bool {
+    place.file_name().is_some_and(|name| NAMES.iter().any(|known| name == *known))
 }
 
 fn refused(err: RootError) -> String {

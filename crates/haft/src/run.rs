@@ -57,8 +57,8 @@ pub enum RunError {
     },
     /// The run was never taken, or was taken away.
     #[error(
-        "this process does not have run {run}, or no longer: others may have gone on with it since, so nothing was executed or \
-         recorded; open it again and look at what is there"
+        "this process does not have run {run}, or no longer: others may have gone on with it since, so this was not done, and what \
+         was done before is in the journal; open it again and look at what is there"
     )]
     NotOpen {
         /// The run.

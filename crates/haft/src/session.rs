@@ -286,15 +286,36 @@ impl SessionState {
 /// The todo list. The mutex is written by the todo tool and read by front ends, a few times a session.
 #[derive(Default)]
 pub(crate) struct SessionTodos {
-    todos: Mutex<Vec<Todo>>,
+    list: Mutex<TodoList>,
+}
+
+#[derive(Default)]
+struct TodoList {
+    todos: Vec<Todo>,
+    /// Whether a call of this session wrote it, so that nothing older takes its place.
+    is_written: bool,
+}
+
+impl SessionTodos {
+    fn list(&self) -> std::sync::MutexGuard<'_, TodoList> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over the list of an earlier session, unless this one has one of its own.
+    fn adopt(&self, todos: Vec<Todo>) {
+        let mut list = self.list();
+        if !list.is_written {
+            list.todos = todos;
+        }
+    }
 }
 
 impl TodoStore for SessionTodos {
     fn replace(&self, todos: Vec<Todo>) {
-        *self.todos.lock().unwrap_or_else(PoisonError::into_inner) = todos;
+        *self.list() = TodoList { todos, is_written: true };
     }
 
     fn current(&self) -> Vec<Todo> {
-        self.todos.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.list().todos.clone()
     }
 }

@@ -92,16 +92,14 @@ fn a_linked_file_has_the_first_of_its_names() {
 }
 
 #[test]
-fn a_link_to_what_is_no_document_is_not_followed() {
-    let place = project(&[("project/.env", "KEY=secret"), ("project/docs.md", "docs")]);
+fn a_link_to_a_file_of_another_name_is_not_followed() {
+    let place = project(&[("project/.env", "KEY=secret"), ("project/notes.md", "notes")]);
     symlink("../.env", place.path().join("project/part/AGENTS.md")).unwrap();
     symlink(".env", place.path().join("project/CLAUDE.md")).unwrap();
-    symlink("docs.md", place.path().join("project/AGENTS.md")).unwrap();
-    expect![[r##"
-        # /project/AGENTS.md
+    symlink("notes.md", place.path().join("project/AGENTS.md")).unwrap();
+    expect![[r#"
 
-        docs
-        ["/project/part/AGENTS.md: left out, because it is a link to a file whose name does not end in .md: copy the file, or rename it", "/project/CLAUDE.md: left out, because it is a link to a file whose name does not end in .md: copy the file, or rename it"]"##]]
+        ["/project/part/AGENTS.md: left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the file, or rename it", "/project/AGENTS.md: left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the file, or rename it", "/project/CLAUDE.md: left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the file, or rename it"]"#]]
     .assert_eq(&shown(&place));
 }
 

@@ -92,15 +92,16 @@ async fn admit_and_execute(
     doubtful: Option<Box<CallRow>>,
     (leaves, run): (Leaves, &Arc<RunState>),
 ) -> Result<Left, Stop> {
-    let valid = validate::validate(arrived, run)?;
-    let valid = match repeat::repeat(valid, run).await? {
-        Repeated::Go(valid) => *valid,
-        Repeated::Answered(envelope) => return Ok((*envelope, Recording::done())),
+    let watched = match (admit(arrived, run).await, &doubtful) {
+        (Ok(Admitted::Watched(watched)), _) => *watched,
+        (Ok(Admitted::Answered(envelope)), _) => return Ok((*envelope, Recording::done())),
+        // That it may not begin now says nothing about whether it happened before.
+        (Err(Stop::Refused(refusal)), Some(row)) => {
+            refusal.entry.uncount(run);
+            return Ok((recall::in_doubt(row), Recording::done()));
+        }
+        (Err(stop), _) => return Err(stop),
     };
-    let capable = capable::capable(valid, run)?;
-    run.session.shared.learn_conditions(capable.accesses()).await;
-    let permitted = permit::permit(capable, run)?;
-    let watched = watch::watch(permitted, run).await?;
     let watched = match probe::probe(watched, doubtful, run).await? {
         Ok(watched) => watched,
         Err(envelope) => return Ok((envelope, Recording::done())),
@@ -125,4 +126,23 @@ async fn admit_and_execute(
     };
     let (left, ()) = tokio::join!(recording, begun.end(run));
     left.map_err(Stop::from)
+}
+
+/// A call that passed all gates, or that is answered without.
+enum Admitted {
+    Watched(Box<watch::Watched>),
+    Answered(Box<Envelope>),
+}
+
+async fn admit(arrived: arrive::Arrived, run: &Arc<RunState>) -> Result<Admitted, Stop> {
+    let valid = validate::validate(arrived, run)?;
+    let valid = match repeat::repeat(valid, run).await? {
+        Repeated::Go(valid) => *valid,
+        Repeated::Answered(envelope) => return Ok(Admitted::Answered(envelope)),
+    };
+    let capable = capable::capable(valid, run)?;
+    run.session.shared.learn_conditions(capable.accesses()).await;
+    let permitted = permit::permit(capable, run)?;
+    let watched = watch::watch(permitted, run).await?;
+    Ok(Admitted::Watched(Box::new(watched)))
 }

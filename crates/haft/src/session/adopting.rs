@@ -1,7 +1,8 @@
 //! What a session takes over from calls that were answered before it began: for drivers that go on after a transcript, and
 //! where a call is recalled. Nothing is executed for it, and nothing is had that a call could not give.
 
-use haft_contract::{Envelope, Metadata, Todo, TodoStore as _};
+use haft_contract::{Envelope, Metadata, Origin, Todo};
+use haft_policy::{Action, judge};
 use serde_json::Value;
 
 use super::listing::TOOL_SEARCH;
@@ -35,6 +36,9 @@ pub fn is_adopted(tool: &str) -> bool {
 impl SessionState {
     pub(crate) fn adopt_call(&self, tool: &str, input: &Value, answer: &Envelope) {
         let Envelope::Output { .. } = answer else { return };
+        if !self.could_call(tool) {
+            return;
+        }
         self.adopt_search(tool, answer);
         if let Some(name) = input.get("name").filter(|_| tool == SKILL).and_then(Value::as_str) {
             self.skills.adopt(name);
@@ -42,7 +46,17 @@ impl SessionState {
         let todos = input.get("todos").filter(|_| tool == TODO);
         let todos = todos.map(|todos| serde_json::from_value::<Vec<Todo>>(todos.clone()));
         if let Some(Ok(todos)) = todos {
-            self.todos.replace(todos);
+            self.todos.adopt(todos);
         }
+    }
+
+    /// Returns whether this session could make such a call itself: it has haft's own tool of that name, and no rule denies it.
+    fn could_call(&self, tool: &str) -> bool {
+        let registry = self.shared.catalog.registry();
+        registry.contract(tool).is_some_and(|contract| {
+            contract.origin == Origin::Native
+                && self.keeps(contract)
+                && judge(&contract.id, None, &self.rules()).action != Action::Deny
+        })
     }
 }

@@ -20,9 +20,6 @@ use serde_json::Value;
 use super::changes::RootChanges;
 use super::place::{blocking, store_directory};
 
-/// What is said of a call that was under way when its process died, where others followed.
-const END_NOT_SEEN: &str = "nobody saw how it ended, so it is not known what it changed";
-
 /// The calls whose changes are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
@@ -269,7 +266,7 @@ impl SnapshotHistory {
                 let mut of_runs = vec![self.notes_after(call, &row).await?];
                 for run in self.runs(of).await?.iter().skip(1) {
                     let mut notes = self.journal.snapshots(run, None).await?;
-                    notes.retain(|note| sessions::is_later(note, &row));
+                    notes.retain_mut(|note| sessions::keep_later(note, &row));
                     of_runs.push(notes);
                 }
                 Ok(sessions::in_one_order(of_runs))
@@ -340,16 +337,9 @@ impl SnapshotHistory {
                 }
                 (_, after) => after,
             };
-            match (before, after) {
-                (Some(before), Some(after)) => {
-                    pairs.push([before, after]);
-                    calls.push(note.call.clone());
-                }
-                // Whatever its process noted before it died, it saw no end, and others changed files since.
-                (Some(_), None) if note.note.is_none() => {
-                    remarks.push((note.call.clone(), END_NOT_SEEN.to_owned()));
-                }
-                (_, _) => {}
+            if let (Some(before), Some(after)) = (before, after) {
+                pairs.push([before, after]);
+                calls.push(note.call.clone());
             }
             remarks.extend(note.note.map(|text| (note.call, text)));
         }

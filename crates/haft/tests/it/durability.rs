@@ -11,6 +11,7 @@ use haft_contract::{
 };
 use haft_faults::Step;
 use haft_journal::{Claim, Journal, JournalError, NewRun, Owner, SettledBy, Settlement, Verdict};
+use haft_policy::{Action, Rule, RuleScope};
 use serde_json::{Value, json};
 
 use crate::faulty::FaultyJournal;
@@ -290,6 +291,36 @@ async fn a_probe_is_asked_before_anything_is_repeated() {
         assert_eq!(answer.contains("IN_DOUBT"), ["unknown", "fails"].contains(&found), "{answer}");
         assert_eq!(answer.contains("replayed"), found == "happened", "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_call_in_doubt_that_may_not_begin_now_is_in_doubt_still() {
+    let world = World::new();
+    let setting = |owner, action| {
+        let mut setting = world.setting(owner);
+        let probed = Tool::new("probed")
+            .effect(Effect::Once)
+            .probe(|_: Text, _: Cx| async { Ok::<_, ToolError>(Probed::Happened("found")) })
+            .execute_with(|_: Text, _: Cx| async { Ok::<_, ToolError>("done") });
+        setting.tools.push(probed);
+        setting.rules = vec![(RuleScope::Manifest, Rule::new("probed", "*", action))];
+        setting
+    };
+    {
+        let stage = Stage::new(setting("dead", Action::Allow)).await;
+        world.journal.fail_from(Step::Settle);
+        assert!(stage.run.call(Call::new("probed", text("x"))).await.is_err());
+        world.journal.mend();
+    }
+    let mut answers = Vec::new();
+    for (owner, action) in [("second", Action::Deny), ("third", Action::Allow)] {
+        let stage = Stage::new(setting(owner, action)).await;
+        let run = world.resume(&stage, Resume::Replay);
+        answers.push(answer(&run, "probed", text("x")).await);
+        stage.runtime.shut_down().await;
+    }
+    assert!(answers[0].contains("IN_DOUBT"), "{answers:?}");
+    assert!(answers[1].contains("found") && answers[1].contains("replayed"), "{answers:?}");
 }
 
 #[tokio::test]

@@ -454,6 +454,10 @@ async fn a_child_has_a_list_of_its_own_and_no_quota_of_its_own() {
     next.adopt_call("todo", &input, &answer);
     next.adopt_call("write", &json!({"todos": []}), &answer);
     assert_eq!(list(&next), ["read on"]);
+    // What it wrote itself is not taken back by what is older.
+    call(&next, "todo", "of its own").await;
+    next.adopt_call("todo", &input, &answer);
+    assert_eq!(list(&next), ["of its own"]);
     for (session, expected) in [(&child, "true"), (&stage.session, "true"), (&child, "false")] {
         assert_eq!(said(session, "counted", "x").await, expected);
     }

@@ -47,11 +47,16 @@ pub(super) fn in_one_order(of_runs: Vec<Vec<SnapshotNote>>) -> Vec<SnapshotNote>
     }
 }
 
-/// Tells whether what was noted of a call of a subagent is later than a call of the session that had it work. Of one whose end
-/// nobody saw it is not known.
-pub(super) fn is_later(note: &SnapshotNote, than: &CallRow) -> bool {
-    let is_open = note.after.is_none() && note.note.is_none();
-    is_open || note.taken_at_ms > end_ms(than)
+/// Tells whether to keep what was noted of a call of a subagent, because it is later than a call of the session that had it
+/// work. Of one that began before and whose end nobody saw it is not known: it is named, and nothing is compared with what was
+/// there when it began, because that would be more than what came later.
+pub(super) fn keep_later(note: &mut SnapshotNote, than: &CallRow) -> bool {
+    if note.taken_at_ms > end_ms(than) {
+        return true;
+    }
+    let is_open = note.before.is_some() && note.after.is_none();
+    note.before = None;
+    is_open
 }
 
 /// Returns when a call ended, or began if nobody saw its end.
@@ -59,16 +64,40 @@ fn end_ms(call: &CallRow) -> u64 {
     call.finished_at_ms.unwrap_or(call.started_at_ms)
 }
 
-/// Tells whether a call of a subagent ended after a call of the session that had it work. One that did not end did not.
+/// Tells whether a call of a subagent ended after a call of the session that had it work. One whose end nobody saw may have.
 pub(super) fn ended_later(call: &CallRow, than: &CallRow) -> bool {
     call.finished_at_ms.is_none_or(|finished_at_ms| finished_at_ms > end_ms(than))
 }
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::CallId;
+    use haft_contract::{CallId, Effect, Scope};
+    use haft_journal::Status;
 
     use super::*;
+
+    fn call_that_ended(finished_at_ms: u64) -> CallRow {
+        CallRow {
+            change: 1,
+            scope: Scope::of_run(RunId::parse("a").unwrap()),
+            seq: 1,
+            tool: "task".to_owned(),
+            effect: Effect::Once,
+            status: Status::Succeeded,
+            started_at_ms: 0,
+            finished_at_ms: Some(finished_at_ms),
+            first_key: String::new(),
+            call_key: String::new(),
+            driver_call_id: None,
+            input: String::new(),
+            accesses: String::new(),
+            epoch: 1,
+            details: None,
+            envelope: None,
+            verdict: None,
+            settled_by: None,
+        }
+    }
 
     #[test]
     fn notes_of_several_runs_are_put_into_one_order() {
@@ -101,5 +130,25 @@ mod tests {
         check(&[("a", &[10, 30]), ("b", &[20, 40]), ("c", &[])], &["a.1", "b.1", "a.2", "b.2"]);
         // The clock was set back: the calls of a run stay in their order.
         check(&[("a", &[10, 5]), ("b", &[7])], &["b.1", "a.1", "a.2"]);
+    }
+
+    #[test]
+    fn of_what_began_before_only_what_nobody_saw_the_end_of_is_kept() {
+        let than = call_that_ended(100);
+        let check = |taken_at_ms, after: Option<&str>, expect: (bool, bool)| {
+            let mut note = SnapshotNote {
+                call: than.id(),
+                root: "/work".to_owned(),
+                before: Some("tree".to_owned()),
+                after: after.map(str::to_owned),
+                note: Some("a remark".to_owned()),
+                taken_at_ms,
+            };
+            assert_eq!((keep_later(&mut note, &than), note.before.is_some()), expect);
+        };
+        check(101, Some("tree"), (true, true));
+        check(101, None, (true, true));
+        check(100, Some("tree"), (false, false));
+        check(100, None, (true, false));
     }
 }

@@ -51,10 +51,11 @@ async fn a_call_whose_end_nobody_saw_is_named_when_others_followed() {
     // As if the process had died before the second look, and another one had gone on.
     let mut note = place.notes().await.remove(0);
     note.after = None;
+    let told = "the state after it is not known: it is not over, or haft died in it".to_owned();
+    note.note = Some(told.clone());
     place.journal.note_snapshot(note).await.unwrap();
     let of = Selection::Run(place.stage.run.id().clone());
     let changes = place.changes(&of).await;
     assert_eq!((&changes.calls, changes.ends_now), (&vec![two], false));
-    let told = "nobody saw how it ended, so it is not known what it changed";
-    assert_eq!(changes.remarks, [(one, told.to_owned())]);
+    assert_eq!(changes.remarks, [(one, told)]);
 }
