@@ -27,18 +27,31 @@ pub(crate) fn abandon(
         let mut ledger = Ledger::load(&core, row).await?;
         ledger.settle_interrupted().await?;
         answer_all(&mut ledger).await?;
-        for child in children_of(&core).await? {
-            match child.status {
-                ChatStatus::Completed | ChatStatus::Failed | ChatStatus::Aborted => {}
-                ChatStatus::Idle | ChatStatus::Running => abandon(host, child).await?,
-            }
-        }
+        abandon_children(host, &core.id).await?;
         ledger.stand(ChatStatus::Failed, ChatFirmness::Durable).await
     })
 }
 
+/// Ends those that a chat began and that nobody goes on with. Some may be beneath others that are over.
+pub(crate) fn abandon_children<'a>(
+    host: &'a Arc<HostShared>,
+    parent: &'a ChatId,
+) -> BoxFuture<'a, Result<(), AgentError>> {
+    Box::pin(async move {
+        for child in children_of(host, parent).await? {
+            match child.status {
+                ChatStatus::Completed | ChatStatus::Failed | ChatStatus::Aborted => {
+                    abandon_children(host, &child.id).await?;
+                }
+                ChatStatus::Idle | ChatStatus::Running => abandon(host, child).await?,
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Answers the calls that have no answer, as the journal knows them.
-async fn answer_all(ledger: &mut Ledger) -> Result<(), AgentError> {
+pub(crate) async fn answer_all(ledger: &mut Ledger) -> Result<(), AgentError> {
     let core = Arc::clone(&ledger.core);
     let mut answered = Vec::new();
     let parts = ledger.entries.iter_mut().flat_map(|entry| &mut entry.parts);

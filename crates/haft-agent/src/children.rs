@@ -72,6 +72,12 @@ impl Children {
         state.running.contains_key(child) || state.ended.iter().any(|end| end.child == *child)
     }
 
+    /// Returns whether one runs, or the end of one is waiting to be told.
+    pub(crate) fn has_any(&self) -> bool {
+        let state = self.state();
+        !state.running.is_empty() || !state.ended.is_empty()
+    }
+
     pub(crate) fn first_end(&self) -> Option<BackgroundEnd> {
         self.state().ended.front().cloned()
     }

@@ -5,22 +5,23 @@
 use std::sync::Arc;
 
 use haft_contract::{
-    BoxFuture, CallKey, Cx, Envelope, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask,
+    BoxFuture, CallKey, Cx, Effect, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask,
     Subagents, ToolError, cut,
 };
 use haft_journal::{
     CallQuery, CallRow, ChatId, ChatMode, ChatPart, ChatQuery, ChatRecord, ChatRole, ChatSession,
-    ChatStatus,
+    ChatStatus, Status,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::abandon::begun;
+use crate::abandon::{abandon, abandon_children, begun};
 use crate::calls::call_title;
 use crate::chat::{Chat, ChatCore, Prompt, TurnEnd};
 use crate::children::{Background, BackgroundEnd, Full, Seat};
 use crate::definition::AgentDefinition;
 use crate::error::AgentError;
 use crate::event::Happened;
+use crate::host::HostShared;
 use crate::limits::{
     BACKGROUND_MAX, BACKGROUND_TEXT_CHARS_MAX, NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX,
     SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX,
@@ -86,12 +87,14 @@ impl Subagents for Delegate {
                 return Ok(None);
             };
             let resumed = async {
-                Ok(match self.go_on(&row, task, cx).await? {
+                let waited = self.go_on(&row, task, cx).await?;
+                if row.mode == ChatMode::Foreground {
+                    self.end_left(&row).await?;
+                }
+                Ok(match waited {
                     Waited::Done(answer) => answer,
                     // It was seen how it ended, so there is nothing to be in doubt about.
-                    Waited::NotDone(err) => {
-                        self.done(&row, format!("[haft: {}]", err.message)).await?
-                    }
+                    Waited::NotDone(err) => self.not_done(&row, &err.message).await?,
                 })
             };
             resumed.await.map(Some).map_err(|err| failed(&err))
@@ -234,10 +237,28 @@ impl Delegate {
         Ok(SubagentAnswer::Done { output, session_id: None, calls })
     }
 
+    /// Ends what a subagent that is over had begun and nobody goes on with, as far as that can be.
+    async fn end_left(&self, row: &ChatSession) -> Result<(), AgentError> {
+        match abandon_children(&self.parent.host, &row.id).await {
+            Err(err) if !err.is_of_another_holder() && !err.is_lasting() => Err(err),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns the answer of a task that was gone on with and is not done, and what may have happened of it.
+    async fn not_done(&self, row: &ChatSession, why: &str) -> Result<SubagentAnswer, AgentError> {
+        let doubts = doubts(&self.parent.host, &row.id).await?;
+        let text = match doubts.trim_end() {
+            "" => format!("[haft: {why}]"),
+            doubts => format!("[haft: {}. {doubts}]", why.trim_end_matches(['.', ' '])),
+        };
+        self.done(row, text).await
+    }
+
     /// Returns the chat that this very call began before, under its name or, where nobody heard what became of it, under the
     /// name that it had then.
     async fn begun(&self, cx: &Cx) -> Result<Option<ChatSession>, AgentError> {
-        let rows = children_of(&self.parent).await?;
+        let rows = children_of(&self.parent.host, &self.parent.id).await?;
         let name_of = |row: &ChatSession| row.parent_tool_call_id.clone().unwrap_or_default();
         if let Some(row) = rows.iter().find(|row| name_of(row) == self.tool_call_id) {
             return Ok(Some(row.clone()));
@@ -274,6 +295,8 @@ impl Delegate {
                 let _seat = self.parent.children.tree.go_on();
                 let child = match open::open_beneath(&self.parent, row).await {
                     Err(err) if err.leaves_no_doubt() => {
+                        // Nobody goes on with its calls, so they are answered as the journal knows them.
+                        abandon(&self.parent.host, row.clone()).await?;
                         return Ok(Waited::NotDone(failed(&err)));
                     }
                     child => child?,
@@ -321,12 +344,15 @@ async fn turns(
 }
 
 /// Returns the chats that a chat has begun.
-pub(crate) async fn children_of(parent: &ChatCore) -> Result<Vec<ChatSession>, AgentError> {
-    let journal = parent.host.parts.runtime.journal();
+pub(crate) async fn children_of(
+    host: &HostShared,
+    parent: &ChatId,
+) -> Result<Vec<ChatSession>, AgentError> {
+    let journal = host.parts.runtime.journal();
     let mut rows: Vec<ChatSession> = Vec::new();
     loop {
         let query = ChatQuery {
-            parent: Some(parent.id.clone()),
+            parent: Some(parent.clone()),
             with_opaque: true,
             before: rows.last().map(|row| row.id.clone()),
             ..ChatQuery::default()
@@ -347,7 +373,8 @@ pub(crate) async fn told(parent: &ChatCore, end: &BackgroundEnd) -> Result<Told,
     };
     let entries = open::entries(&parent.host, child).await?;
     let said = cut(&last_said(&entries), BACKGROUND_TEXT_CHARS_MAX);
-    let doubts = doubts(&entries);
+    let is_done = why.is_none() && row.status == ChatStatus::Completed;
+    let doubts = if is_done { String::new() } else { doubts(&parent.host, child).await? };
     let name = format!("background task {child} ({})", row.agent);
     let text = match (why, row.status) {
         (Some(why), _) => format!("{name} failed: {why}. {doubts}{said}"),
@@ -373,22 +400,46 @@ fn last_said(entries: &[Entry]) -> String {
     answers.map(Entry::text).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Says which calls of a subagent may or may not have happened, in a sentence that another one can follow.
-fn doubts(entries: &[Entry]) -> String {
-    let parts = entries.iter().flat_map(|entry| &entry.parts);
-    let titles: Vec<String> = parts.filter_map(title_in_doubt).collect();
+/// Says which calls of a subagent, and of all that it had others do, may or may not have happened, in a sentence that another
+/// one can follow.
+async fn doubts(host: &HostShared, chat: &ChatId) -> Result<String, AgentError> {
+    let titles = titles_in_doubt(host, chat).await?;
     if titles.is_empty() {
-        return String::new();
+        return Ok(String::new());
     }
     let titles = cut(&titles.join("; "), BACKGROUND_TEXT_CHARS_MAX);
-    format!("It may or may not have done this, so look before you repeat it: {titles}. ")
+    Ok(format!("It may or may not have done this, so look before you repeat it: {titles}. "))
 }
 
-fn title_in_doubt(part: &ChatPart) -> Option<String> {
-    let envelope: Envelope = serde_json::from_str(part.output_json.as_deref()?).ok()?;
-    if envelope.metadata().code != Some(ErrorCode::InDoubt) {
-        return None;
-    }
+/// Returns the calls in doubt of a chat and of all beneath it. The journal is asked and not the answers: one of a call that was
+/// stopped midway has the code of what stopped it.
+fn titles_in_doubt<'a>(
+    host: &'a HostShared,
+    chat: &'a ChatId,
+) -> BoxFuture<'a, Result<Vec<String>, AgentError>> {
+    Box::pin(async move {
+        let mut titles = Vec::new();
+        let entries = open::entries(host, chat).await?;
+        for part in entries.iter().flat_map(|entry| &entry.parts) {
+            let Some(name) = part.tool_call_id.as_deref() else { continue };
+            if begun(host, chat, name).await?.is_some_and(|call| is_in_doubt(&call)) {
+                titles.extend(title(part));
+            }
+        }
+        for child in children_of(host, chat).await? {
+            titles.extend(titles_in_doubt(host, &child.id).await?);
+        }
+        Ok(titles)
+    })
+}
+
+/// Returns whether nobody knows what became of a call that is not safe to repeat.
+fn is_in_doubt(call: &CallRow) -> bool {
+    let is_open = matches!(call.status, Status::Intended | Status::Unknown);
+    is_open && call.effect == Effect::Once && call.verdict.is_none()
+}
+
+fn title(part: &ChatPart) -> Option<String> {
     let input = serde_json::from_str(part.input_json.as_deref()?).ok()?;
     Some(call_title(part.tool.as_deref()?, &input))
 }

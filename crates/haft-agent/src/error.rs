@@ -128,16 +128,11 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Returns whether it is known what was done all the same: it was the model that could not be had or asked, or nothing more
-    /// is begun.
+    /// Returns whether it is known what was done all the same: it was the model that could not be had or asked.
     pub(crate) fn leaves_no_doubt(&self) -> bool {
         matches!(
             self,
-            Self::Model(_)
-                | Self::ModelGone { .. }
-                | Self::Summary(_)
-                | Self::EmptySummary
-                | Self::Closed
+            Self::Model(_) | Self::ModelGone { .. } | Self::Summary(_) | Self::EmptySummary
         )
     }
 
@@ -147,6 +142,11 @@ impl AgentError {
             self,
             Self::AlreadyOpen(_) | Self::Run(RunError::Journal(JournalError::Held { .. }))
         )
+    }
+
+    /// Returns whether what a chat was left as can never be put right: whom it was with is gone, or it cannot be read.
+    pub(crate) fn is_lasting(&self) -> bool {
+        matches!(self, Self::UnknownAgent { .. } | Self::Narrowing { .. } | Self::Damaged { .. })
     }
 
     /// Returns whether there is no key for the model, which somebody has to bring.

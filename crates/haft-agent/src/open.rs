@@ -13,7 +13,7 @@ use haft_journal::{
 };
 use serde_json::Value;
 
-use crate::abandon::abandon;
+use crate::abandon::{abandon, abandon_children};
 use crate::calls::kept;
 use crate::chat::{Chat, ChatCore};
 use crate::children::BackgroundEnd;
@@ -226,7 +226,7 @@ pub(crate) async fn adopt_calls(session: &Session, parts: impl Iterator<Item = &
 /// Has the ends of subagents in the background told that were not. Those that nobody runs have failed.
 async fn settle_children(ledger: &Ledger) -> Result<(), AgentError> {
     let core: &ChatCore = &ledger.core;
-    let rows = children_of(core).await?;
+    let rows = children_of(&core.host, &core.id).await?;
     // The oldest first.
     for row in rows.into_iter().rev() {
         let is_waited_for = row.mode == ChatMode::Foreground || row.delivered;
@@ -238,11 +238,19 @@ async fn settle_children(ledger: &Ledger) -> Result<(), AgentError> {
             ChatStatus::Idle | ChatStatus::Running => false,
         };
         let child = row.id.clone();
-        let abandoned = if is_over { Ok(()) } else { abandon(&core.host, row.clone()).await };
+        let abandoned = if is_over {
+            abandon_children(&core.host, &child).await
+        } else {
+            abandon(&core.host, row.clone()).await
+        };
         match abandoned {
             Ok(()) => {}
             // It goes on elsewhere, and what comes of it is told to whoever opens this chat then.
             Err(err) if err.is_of_another_holder() => continue,
+            // What went wrong may not the next time, and its calls have no answers yet.
+            Err(err) if !err.is_lasting() => return Err(err),
+            // It is over all the same, whatever its own came to.
+            Err(_) if is_over => {}
             // One that cannot be put right, because its agent is gone, has failed for this chat.
             Err(_) => {
                 let updated_at_ms = core.now_ms();

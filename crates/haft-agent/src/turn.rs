@@ -10,6 +10,7 @@ use haft_journal::{
 use haft_model::{ModelError, Request, ToolOffer, Usage};
 use tokio_util::sync::CancellationToken;
 
+use crate::abandon;
 use crate::answer::{Incoming, Received};
 use crate::calls::{self, Which};
 use crate::chat::{ChatCore, Prompt, TurnEnd};
@@ -80,6 +81,10 @@ impl Turn {
         self.ledger.settle_interrupted().await?;
         self.settle_calls(&prompt).await?;
         if self.stop.is_cancelled() {
+            if self.ledger.row.parent_id.is_some() {
+                // Nobody goes on with a task that was stopped.
+                abandon::answer_all(&mut self.ledger).await?;
+            }
             return Ok(TurnEnd::Aborted);
         }
         self.tell_ends().await?;
@@ -295,6 +300,8 @@ impl Turn {
         let is_task = self.ledger.row.parent_id.is_some();
         let status = match &end {
             _ if !is_task => ChatStatus::Idle,
+            // A turn follows for what its own subagents come to, and whoever goes on with it has to have that one.
+            Ok(TurnEnd::Done { .. }) if self.ledger.core.children.has_any() => ChatStatus::Running,
             Ok(TurnEnd::Done { .. }) => ChatStatus::Completed,
             Ok(TurnEnd::Aborted) => ChatStatus::Aborted,
             Ok(TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) | Err(_) => {

@@ -37,6 +37,11 @@ impl MortalJournal {
         self.left.store(0, Ordering::Relaxed);
     }
 
+    /// Records so much more.
+    pub(crate) fn die_after(&self, records: u64) {
+        self.left.store(records, Ordering::Relaxed);
+    }
+
     pub(crate) fn left(&self) -> u64 {
         self.left.load(Ordering::Relaxed)
     }

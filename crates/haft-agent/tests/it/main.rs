@@ -13,6 +13,7 @@ mod events;
 mod failing;
 mod forks;
 mod kill;
+mod left;
 mod models;
 mod postgres;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]

@@ -204,6 +204,13 @@ impl Place {
         self
     }
 
+    /// Takes an agent away again that a process had.
+    pub(crate) fn without_agent(mut self, name: &str) -> Self {
+        self.agents.remove(name);
+        std::fs::remove_file(self.root().join(format!("agents/{name}.md"))).unwrap();
+        self
+    }
+
     /// Has a process begin to work here, which takes all others for dead.
     pub(crate) fn process(&self, id: &str, journal: Arc<dyn Journal>, cast: Cast) -> AgentHost {
         self.host_of(self.runtime(id, journal, true), id, cast)
