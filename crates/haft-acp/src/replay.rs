@@ -35,9 +35,11 @@ pub(crate) fn message(
             (PartKind::Tool, _) => shown.extend(call(updates, registry, part)),
         }
     }
-    // Nothing else shows that nobody answered.
+    // Nothing else shows that nobody answered, or that an answer is not whole. One of which something came may have been asked
+    // for again; one of nothing is recorded only where the turn ended with it.
     if let (Some(MessageFinish::Error), Some(error)) = (message.finish, &message.error) {
-        shown.push(updates.notice(&format!("The turn failed: {error}")));
+        let what = if parts.is_empty() { "The turn failed" } else { "This answer is not whole" };
+        shown.push(updates.notice(&format!("{what}: {error}")));
     }
     shown
 }

@@ -152,10 +152,8 @@ impl Sessions {
         self.desk.close(&open.id);
         open.cancel();
         let chat = open.chat.lock().await.take();
-        // Also those in the background that a turn left which came to no good end.
-        if let Some(chat) = chat {
-            chat.stop_background().await;
-        }
+        // Also those in the background that a turn left which never came to its end.
+        stop_background(chat.as_ref()).await;
     }
 
     /// Closes all sessions, and returns when their turns are over.
@@ -176,16 +174,21 @@ impl Sessions {
         Ok(turn)
     }
 
-    /// Has a turn, and those after it in which the agent is told what came of subagents in the background. Nothing is said in
-    /// the session after a cancelled one.
+    /// Has a turn, and those after it in which the agent is told what came of subagents in the background. Nothing goes on in
+    /// the session when this returns, however the turn ended, and nothing is said there after a cancelled one.
     pub(crate) async fn have(&self, mut turn: Turn, text: String) -> Result<StopReason, Error> {
         let open = Arc::clone(&turn.open);
         let mut slot = open.chat.lock().await;
         let end = self.turns(&turn, &mut slot, text).await;
+        // While no prompt is under way, nobody could cancel them.
+        let stopped = stop_background(slot.as_ref()).await;
         let is_cancelled = turn.stop.is_cancelled();
         if is_cancelled {
             self.desk.hush(&open.id);
         } else if let Some(chat) = slot.as_mut() {
+            if stopped > 0 {
+                self.desk.notice(&open.id, &stopped_because(stopped, "the turn broke off"));
+            }
             self.tell_title(chat).await;
         }
         self.end(&mut turn, &mut slot).await;
@@ -309,10 +312,7 @@ impl Sessions {
         slot: &mut Option<Chat>,
         agent: &str,
     ) -> Result<(), Error> {
-        let stopped = match slot {
-            Some(chat) => chat.stop_background().await,
-            None => 0,
-        };
+        let stopped = stop_background(slot.as_ref()).await;
         // A chat is open once, so it is closed before another agent opens it.
         slot.take();
         let changes = Changes { agent: Some(agent.to_owned()), ..Changes::default() };
@@ -328,7 +328,8 @@ impl Sessions {
             }
         }
         if stopped > 0 {
-            self.desk.notice(&open.id, &stopped_for(stopped, agent));
+            let why = format!("{agent} works in this session now");
+            self.desk.notice(&open.id, &stopped_because(stopped, &why));
         }
         Ok(())
     }
@@ -374,13 +375,21 @@ impl Sessions {
     }
 }
 
-/// Says what became of subagents when another agent took over.
-fn stopped_for(stopped: usize, agent: &str) -> String {
+/// Stops the subagents that a chat has in the background, and returns how many they were.
+async fn stop_background(chat: Option<&Chat>) -> usize {
+    match chat {
+        Some(chat) => chat.stop_background().await,
+        None => 0,
+    }
+}
+
+/// Says that subagents were stopped, and why.
+fn stopped_because(stopped: usize, why: &str) -> String {
     let who = match stopped {
         1 => "A subagent in the background was stopped".to_owned(),
         stopped => format!("{stopped} subagents in the background were stopped"),
     };
-    format!("{who}, because {agent} works in this session now.")
+    format!("{who}, because {why}.")
 }
 
 fn busy(session: &ChatId) -> Error {

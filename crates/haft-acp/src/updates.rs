@@ -225,6 +225,8 @@ impl Updates {
         status: ToolResultStatus,
         envelope: &Envelope,
     ) -> Vec<SessionUpdate> {
+        // One that was announced and never made has its reason by this.
+        self.coming.remove(id);
         let Shown { mut changes, place, todos, .. } = self.under_way.remove(id).unwrap_or_default();
         let (status, is_done) = match status {
             ToolResultStatus::OutputAvailable => (ToolCallStatus::Completed, true),

@@ -1,9 +1,9 @@
 //! Another agent goes on with a session: nothing that the one before had begun goes on beyond what the new one may.
 
-use agent_client_protocol::v1::schema::{CloseSessionRequest, SessionId, SetSessionModeRequest};
+use agent_client_protocol::v1::schema::{SessionId, SetSessionModeRequest};
 use expect_test::expect;
 use haft_journal::{ChatId, ChatQuery, ChatStatus};
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{Reply, Stop, When};
 use serde_json::json;
 
 use crate::stage::{Desk, Place, reason};
@@ -94,31 +94,33 @@ async fn a_choice_in_a_turn_holds_when_the_turn_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_works_on_whom_a_turn_left_that_failed() {
-    let close = async |desk: &Desk, session: &SessionId| {
-        let close = CloseSessionRequest::new(session.clone());
-        desk.connection.send_request(close).block_task().await.unwrap();
-    };
-    let check = async |is_closed: bool| {
-        let place = delegating(Reply::failure(401, "no such key"));
+async fn nobody_works_on_whom_a_turn_left_that_broke_off() {
+    let check = async |beginning: Reply, next: Option<Reply>, ended: &str| {
+        let place = delegating(beginning);
+        next.into_iter().for_each(|next| place.model.add(next));
         place
             .edit(&[], async |desk| {
                 let session = desk.begin().await;
-                let said = desk.say(&session, "go").await;
-                assert!(said.starts_with("-32603: "), "{said}");
+                let prompt = desk.prompt(&session, "go");
+                desk.until_told("It runs.").await;
                 place.model.wait_until_held("the switch");
-                if is_closed {
-                    close(desk, &session).await;
-                } else {
-                    plan(desk, &session).await;
-                    let told = desk.told();
-                    let notice = "A subagent in the background was stopped, because plan works in this session now.";
-                    assert!(told.contains(notice), "{told}");
-                }
+                place.model.release("the rest");
+                let reason = reason(prompt.block_task().await);
+                assert!(reason.starts_with(ended), "{reason}");
                 check_stopped(&place, &session).await;
+                let told = desk.told();
+                let notice =
+                    "A subagent in the background was stopped, because the turn broke off.";
+                assert!(told.contains(notice), "{told}");
+                assert_eq!(desk.say(&session, "again").await, "end_turn");
+                let told = desk.told();
+                assert!(told.contains("agent_message_chunk \"So it was.\""), "{told}");
             })
             .await;
     };
-    check(false).await;
-    check(true).await;
+    let runs = || Reply::new().text("It runs.").waiting_for("the rest");
+    let looks = runs().call("glob", json!({"pattern": "*"}));
+    check(looks, Some(Reply::failure(401, "no such key")), "-32603: ").await;
+    check(runs().stopping(Stop::Length), None, "max_tokens").await;
+    check(runs().stopping(Stop::Refused), None, "refusal").await;
 }

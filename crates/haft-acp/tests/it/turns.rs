@@ -3,7 +3,7 @@
 use agent_client_protocol::v1::schema::LoadSessionRequest;
 use expect_test::expect;
 use haft_acp::limits::SHOWN_CHANGE_BYTES_MAX;
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{Reply, Stop, When};
 use serde_json::json;
 
 use crate::stage::{Place, reason};
@@ -174,6 +174,48 @@ async fn a_model_that_fails_is_an_error_of_the_prompt() {
             "#]].assert_eq(&desk.told());
         })
         .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_broke_off_is_no_turn_that_failed() {
+    let place =
+        Place::new([Reply::new().text("I beg").breaking_off(), Reply::new().text("Whole.")]);
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            assert_eq!(desk.say(&session, "go").await, "end_turn");
+            desk.told();
+            let load = LoadSessionRequest::new(session.clone(), desk.root.clone());
+            desk.connection.send_request(load).block_task().await.unwrap();
+            expect![[r#"
+                user_message_chunk "go"
+                agent_message_chunk "I beg"
+                notice {"severity":"info","title":"This answer is not whole: the answer broke off before its end: try again"}
+                agent_message_chunk "Whole."
+                usage_update
+                session_info_update go
+            "#]].assert_eq(&desk.told());
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_call_of_an_answer_that_was_cut_keeps_its_reason() {
+    let write = json!({"path": "free.txt", "content": "new"});
+    let place = Place::new([Reply::new().call("write", write).stopping(Stop::Length)]);
+    place
+        .edit(&[], async |desk| {
+            let session = desk.begin().await;
+            assert_eq!(desk.say(&session, "go").await, "max_tokens");
+            expect![[r#"
+                tool_call c1 title=write
+                tool_call_update c1 status=failed text="```\nthis call was not made: the answer that asks for it was cut at its greatest length\n```"
+                usage_update
+                session_info_update go
+            "#]].assert_eq(&desk.told());
+        })
+        .await;
+    assert_eq!(place.read("free.txt"), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
