@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use haft_agent::limits::SUBAGENT_DEPTH_MAX;
 use haft_contract::RunId;
 use haft_journal::{
     CallQuery, ChatId, ChatQuery, ChatSession, Journal, JournalError, RunQuery, RunRow,
@@ -26,9 +27,16 @@ pub(crate) enum NamedRun {
     /// By its own name.
     Exactly(RunId),
     /// As the last one, which is the session of an agent.
-    LatestSession(ChatSession),
+    LatestSession(UsedSession),
     /// As the last one, which is none.
     LatestRun(RunRow),
+}
+
+/// A session that people go on with.
+pub(crate) struct UsedSession {
+    session: ChatSession,
+    /// When anything was recorded last of it, or of a session of a subagent below it.
+    used_ms: u64,
 }
 
 /// Returns the root of the workspace as journals have it.
@@ -43,8 +51,8 @@ pub(crate) async fn named_session(
     journal: &dyn Journal,
 ) -> Result<ChatId, CommandError> {
     if named == LAST {
-        let latest = latest_session(journal, root).await?;
-        return latest.map(|session| session.id).ok_or_else(no_session);
+        let latest = latest_session(journal, root, has_words).await?;
+        return latest.map(|latest| latest.session.id).ok_or_else(no_session);
     }
     ChatId::parse(named).map_err(|err| match named.split_once('_') {
         Some(("run", _)) if RunId::parse(named).is_ok() => {
@@ -79,6 +87,12 @@ pub(crate) fn has_words(session: &ChatSession) -> bool {
     session.title.is_some() || session.steps > 0
 }
 
+/// Returns whether a session did anything that can be looked at or taken back: one that only shares the beginning of another
+/// has that one's title and none of its calls.
+fn has_work(session: &ChatSession) -> bool {
+    has_words(session) && (session.forked_from_id.is_none() || session.steps > 0)
+}
+
 /// Returns the error of a command about the latest session where there is none.
 pub(crate) fn no_session() -> CommandError {
     CommandError::usage("there is no session in this workspace yet")
@@ -92,31 +106,51 @@ pub(crate) fn no_run() -> CommandError {
         .hint("haft runs list")
 }
 
-/// Returns the session of people that was used last in a workspace. Of very many, one that was begun before all of one answer
-/// of the journal counts as older than these.
+/// Returns the session of people that was used last in a workspace, of those that are meant. Who goes on with the session of a
+/// subagent uses the one that had it work.
 async fn latest_session(
     journal: &dyn Journal,
     root: &str,
-) -> Result<Option<ChatSession>, JournalError> {
+    is_meant: fn(&ChatSession) -> bool,
+) -> Result<Option<UsedSession>, JournalError> {
     let root = Some(root.to_owned());
-    let mut query = ChatQuery { root, only_top: true, ..ChatQuery::default() };
+    let mut query = ChatQuery { root, with_opaque: true, ..ChatQuery::default() };
+    let mut latest: Option<ChatSession> = None;
+    // An old session may have been gone on with, so all of them are looked at.
     loop {
         let page = journal.chats(query.clone()).await?;
-        let Some(oldest) = page.last() else { return Ok(None) };
+        let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
-        let latest = page.into_iter().filter(has_words).max_by_key(|session| session.updated_at_ms);
-        if latest.is_some() {
-            return Ok(latest);
-        }
+        // One that nobody began and nobody sees is a fork that is not finished.
+        let is_seen = |session: &ChatSession| session.inspectable || session.parent_id.is_some();
+        let meant = page.into_iter().filter(|session| is_seen(session) && is_meant(session));
+        latest = latest
+            .into_iter()
+            .chain(meant)
+            .max_by_key(|session| (session.updated_at_ms, session.id.clone()));
     }
+    let Some(latest) = latest else { return Ok(None) };
+    let used_ms = latest.updated_at_ms;
+    Ok(Some(UsedSession { session: top(journal, latest).await?, used_ms }))
+}
+
+/// Returns the session that a session works for in the end, which may be itself.
+async fn top(journal: &dyn Journal, session: ChatSession) -> Result<ChatSession, JournalError> {
+    let mut top = session;
+    for _ in 0..SUBAGENT_DEPTH_MAX {
+        let Some(parent) = &top.parent_id else { break };
+        let Some(above) = journal.chat(parent).await? else { break };
+        top = above;
+    }
+    Ok(top)
 }
 
 /// Returns what was used last in a workspace. What subagents did belongs to the session that had them work.
 async fn latest_run(journal: &dyn Journal, root: &str) -> Result<Option<NamedRun>, JournalError> {
-    let session = latest_session(journal, root).await?;
+    let session = latest_session(journal, root, has_work).await?;
     let run = latest_other_run(journal, root).await?;
     Ok(match (session, run) {
-        (Some(session), Some(run)) if used_ms(&run) > session.updated_at_ms => {
+        (Some(session), Some(run)) if used_ms(&run) > session.used_ms => {
             Some(NamedRun::LatestRun(run))
         }
         (Some(session), _) => Some(NamedRun::LatestSession(session)),
@@ -130,20 +164,23 @@ async fn latest_other_run(
     root: &str,
 ) -> Result<Option<RunRow>, JournalError> {
     let mut query = RunQuery::default();
+    let mut runs: Vec<RunRow> = Vec::new();
+    // A run that was begun before all others may have been used after them, so all of them are looked at.
     loop {
         let page = journal.runs(query.clone()).await?;
-        let Some(oldest) = page.last() else { return Ok(None) };
+        let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
         // What haft looks up for a session is nobody's work.
         let is_meant = |run: &RunRow| run.root == root && run.front_end != FRONT_END;
-        let mut runs: Vec<RunRow> = page.into_iter().filter(is_meant).collect();
-        runs.sort_by_key(|run| Reverse(used_ms(run)));
-        for run in runs {
-            if !is_undo(journal, &run).await? {
-                return Ok(Some(run));
-            }
+        runs.extend(page.into_iter().filter(is_meant));
+    }
+    runs.sort_by_key(|run| Reverse(used_ms(run)));
+    for run in runs {
+        if !is_undo(journal, &run).await? {
+            return Ok(Some(run));
         }
     }
+    Ok(None)
 }
 
 fn used_ms(run: &RunRow) -> u64 {
@@ -169,7 +206,7 @@ impl NamedRun {
     pub(crate) fn id(&self) -> RunId {
         match self {
             Self::Exactly(run) => run.clone(),
-            Self::LatestSession(session) => session.id.run(),
+            Self::LatestSession(latest) => latest.session.id.run(),
             Self::LatestRun(run) => run.id.clone(),
         }
     }
@@ -178,19 +215,21 @@ impl NamedRun {
     pub(crate) fn told(&self) -> Option<String> {
         match self {
             Self::Exactly(_) => None,
-            Self::LatestSession(session) => {
+            Self::LatestSession(UsedSession { session, used_ms }) => {
                 let title = session.title.as_deref().map(on_one_line);
                 let title = title.map(|title| format!(": {title}")).unwrap_or_default();
-                let used = rfc3339(session.updated_at_ms);
-                Some(format!("last is session {}, used at {used}{title}", session.id))
+                let (begun, used) = (rfc3339(session.created_at_ms), rfc3339(*used_ms));
+                let id = &session.id;
+                Some(format!("last is session {id}, begun at {begun} and used at {used}{title}"))
             }
             Self::LatestRun(run) => {
-                let used = rfc3339(used_ms(run));
-                Some(format!(
-                    "last is run {}, begun by {} and used at {used}",
-                    run.id, run.front_end
-                ))
+                let (begun, used) = (rfc3339(run.started_at_ms), rfc3339(used_ms(run)));
+                let (id, by) = (&run.id, &run.front_end);
+                Some(format!("last is run {id}, begun by {by} at {begun} and used at {used}"))
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

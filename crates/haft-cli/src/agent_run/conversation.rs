@@ -22,7 +22,7 @@ use crate::signals::Asked;
 pub(crate) struct Conversation<'w> {
     work: &'w AgentWork,
     chat: Chat,
-    turns: Turns,
+    turns: &'w mut Turns,
     editor: Editor,
     screen: Screen,
     asker: Option<Arc<AgentAsker>>,
@@ -46,17 +46,16 @@ impl<'w> Conversation<'w> {
     pub(crate) fn new(
         work: &'w AgentWork,
         chat: Chat,
-        screen: Screen,
-        asker: Option<Arc<AgentAsker>>,
+        turns: &'w mut Turns,
         history: PathBuf,
     ) -> Result<Self, CommandError> {
         Ok(Self {
             work,
             chat,
-            turns: Turns::new(screen.clone(), asker.clone())?,
+            screen: turns.screen(),
+            asker: turns.asker(),
+            turns,
             editor: Editor::begin(history)?,
-            screen,
-            asker,
             has_more: false,
             begun: String::new(),
         })
@@ -82,7 +81,8 @@ impl<'w> Conversation<'w> {
                     return Err(err);
                 }
                 self.screen.settled().await;
-                output::error(&output::visible(&err.message), err.hint.as_deref());
+                let hint = err.hint.map(|hint| self.turns.hint(&output::visible(&hint)));
+                output::error(&output::visible(&err.message), hint.as_deref());
                 if is_of_model {
                     self.has_more = true;
                     self.screen.note("press Enter to try again");
@@ -92,7 +92,8 @@ impl<'w> Conversation<'w> {
                 break;
             }
         }
-        self.screen.note(format!("to go on: haft agent --resume {}", self.chat.id()));
+        let hint = self.turns.hint(&format!("haft agent --resume {}", self.chat.id()));
+        self.screen.note(format!("to go on: {hint}"));
         Ok(())
     }
 
@@ -109,10 +110,8 @@ impl<'w> Conversation<'w> {
         if prompts > 0 {
             let prompts =
                 if prompts == 1 { "1 prompt".to_owned() } else { format!("{prompts} prompts") };
-            self.screen.note(format!(
-                "{prompts} so far; haft sessions show {} shows them",
-                self.chat.id()
-            ));
+            let hint = self.turns.hint(&format!("haft sessions show {}", self.chat.id()));
+            self.screen.note(format!("{prompts} so far; {hint} shows them"));
         }
         if self.has_more {
             self.screen.note("the last turn is not finished: press Enter to go on with it");
@@ -217,9 +216,8 @@ impl<'w> Conversation<'w> {
             count => Some(format!("{count} subagents in the background were stopped")),
         };
         if let Some(stopped) = stopped {
-            let session = self.chat.id();
-            self.screen
-                .note(format!("{stopped} with it: haft agent --resume {session} goes on there"));
+            let hint = self.turns.hint(&format!("haft agent --resume {}", self.chat.id()));
+            self.screen.note(format!("{stopped} with it: {hint} goes on there"));
         }
         self.chat = chat;
     }

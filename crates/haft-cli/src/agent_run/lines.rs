@@ -249,6 +249,8 @@ impl<O: Out> Lines<O> {
             tool,
             input: Value::Null,
         });
+        // A call that is recalled replaces nothing: it did so when it was made.
+        let before = before.filter(|_| !envelope.metadata().replayed);
         let line = line_of_result(&called.title, &called.tool, envelope);
         let indent = match self.subagents.get(session) {
             Some(subagent) => {
@@ -274,7 +276,18 @@ impl<O: Out> Lines<O> {
             for line in changes(&called.tool, &called.input, before.as_deref()) {
                 self.line(&format!("{indent}    {line}"));
             }
+            self.forget_before(session, &called.input);
         }
+    }
+
+    /// Forgets what the file of a call said before it, where others wait to replace that: they find it as this one left it.
+    fn forget_before(&mut self, session: &ChatId, input: &Value) {
+        let Some(path) = path_of(input) else { return };
+        let calls = &self.calls;
+        self.before.retain(|key, _| {
+            let is_same = calls.get(key).and_then(|called| path_of(&called.input)) == Some(path);
+            !(key.0 == *session && is_same)
+        });
     }
 
     fn subagent(&mut self, begun: Begun) {
@@ -360,6 +373,11 @@ impl<O: Out> Lines<O> {
         let text = shortened(&on_one_line(text), NOTICE_CHARS_MAX);
         self.line(&format!("{DIM}the agent is told: {text}{DIM:#}"));
     }
+}
+
+/// Returns the file that a call has to do with, as the model names it.
+fn path_of(input: &Value) -> Option<&str> {
+    input.get("path").and_then(Value::as_str)
 }
 
 /// That a subagent begins.

@@ -8,7 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::AgentAsker;
 use super::view::Screen;
+use crate::cli::SettingArgs;
 use crate::error::{CommandError, Status};
+use crate::hint;
 use crate::signals::{Asked, Signals, exit_now, exit_with};
 
 /// Has turns, and hears signals meanwhile.
@@ -16,6 +18,8 @@ pub(crate) struct Turns {
     signals: Signals,
     screen: Screen,
     asker: Option<Arc<AgentAsker>>,
+    /// What names the journal that the sessions are in.
+    settings: SettingArgs,
     /// Whether haft was told to end, and not only the turn.
     is_over: bool,
 }
@@ -25,13 +29,28 @@ impl Turns {
     pub(crate) fn new(
         screen: Screen,
         asker: Option<Arc<AgentAsker>>,
+        settings: &SettingArgs,
     ) -> Result<Self, CommandError> {
-        Ok(Self { signals: Signals::listen()?, screen, asker, is_over: false })
+        let settings = settings.clone();
+        Ok(Self { signals: Signals::listen()?, screen, asker, settings, is_over: false })
     }
 
     /// Returns whether haft was told to end.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    pub(super) fn screen(&self) -> Screen {
+        self.screen.clone()
+    }
+
+    pub(super) fn asker(&self) -> Option<Arc<AgentAsker>> {
+        self.asker.clone()
+    }
+
+    /// Returns a hint about the journal that the sessions are in.
+    pub(super) fn hint(&self, hint: &str) -> String {
+        hint::in_same_journal(hint, &self.settings)
     }
 
     /// Has one turn.
@@ -50,7 +69,8 @@ impl Turns {
                 asked = self.signals.next() => {
                     if stop.is_cancelled() {
                         let message = "ended before the turn was over: what it did is recorded up to here";
-                        exit_now(message, &format!("haft agent --resume {session}"));
+                        let hint = format!("haft agent --resume {session}");
+                        exit_now(message, &hint::in_same_journal(&hint, &self.settings));
                     }
                     self.is_over |= asked == Asked::End;
                     // A question is the beginning of a line.
@@ -94,9 +114,10 @@ impl Turns {
 pub(crate) struct WindingDown(Signals);
 
 impl WindingDown {
-    /// Receives signals from now on.
-    pub(crate) fn begin() -> Result<Self, CommandError> {
-        Signals::listen().map(Self)
+    /// Goes on to receive the signals of the turns, so that none is lost that came with the end of the last; from now on
+    /// where there were no turns.
+    pub(crate) fn after(turns: Option<Turns>) -> Result<Self, CommandError> {
+        turns.map_or_else(Signals::listen, |turns| Ok(turns.signals)).map(Self)
     }
 
     /// Waits for some work, or ends the process with the first signal, which is said so.

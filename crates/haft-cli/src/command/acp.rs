@@ -68,7 +68,13 @@ pub(crate) async fn run(
     });
     let shutdown = signals::stop_token()?;
     let is_by_hand = std::io::stdin().is_terminal();
-    match preparation.parts().await {
+    // No call is made yet: whoever wants haft to end while it prepares has it end.
+    let parts = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return Ok(Status::Done),
+        parts = preparation.parts() => parts,
+    };
+    match parts {
         Ok(parts) => preparation.prepared().parts = Some(parts),
         Err(err) if is_by_hand => return Err(err),
         // What stands on standard error few editors show, and what they are answered, all: so they are.

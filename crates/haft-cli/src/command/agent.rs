@@ -18,7 +18,7 @@ use crate::latest::named_session;
 use crate::model::ModelArgs;
 use crate::settings::Settings;
 use crate::state::State;
-use crate::{compose, input, output, settings};
+use crate::{compose, hint, input, output, settings};
 
 /// Talk to an agent that works in this directory
 ///
@@ -103,21 +103,23 @@ pub(crate) async fn run(
         backlog: Some(view.backlog()),
     };
     let host = compose::agent_host(front, &settings, state).await?;
-    let session = Session { args: &args, settings: &settings, host: &host, view: &view, asker };
+    let session =
+        Session { args: &args, setting_args, settings: &settings, host: &host, view: &view, asker };
+    let mut turns = None;
     let done = match work {
-        Work::Turn(prompt) => session.turn(prompt).await,
-        Work::Conversation => session.conversation(state).await.map(|()| Done::Talked),
+        Work::Turn(prompt) => session.turn(prompt, &mut turns).await,
+        Work::Conversation => session.conversation(state, &mut turns).await.map(|()| Done::Talked),
     };
-    let mut end = WindingDown::begin()?;
+    let mut end = WindingDown::after(turns)?;
     end.or_exit(Status::InDoubt, "ended while the last of it was being stopped", host.close())
         .await;
     // Once nobody tells it anything more, what it was told is shown.
     drop(host);
     let unread = "ended before all of it was read: haft sessions show has the rest";
     end.or_exit(Status::Failed, unread, view.end()).await;
-    let (done, is_json) = (done?, setting_args.json);
+    let (done, setting_args) = (done?, setting_args.clone());
     // Also the answer is written to something that may take nothing.
-    let told = tokio::task::spawn_blocking(move || tell(done, is_json));
+    let told = tokio::task::spawn_blocking(move || tell(done, &setting_args));
     end.or_exit(Status::Failed, unread, told).await.map_err(CommandError::failed)?
 }
 
@@ -155,6 +157,7 @@ fn no_prompt() -> CommandError {
 /// What a session is had with.
 struct Session<'a> {
     args: &'a AgentArgs,
+    setting_args: &'a SettingArgs,
     settings: &'a Settings,
     host: &'a AgentWork,
     view: &'a View,
@@ -185,9 +188,15 @@ impl Session<'_> {
         Ok(chat)
     }
 
-    async fn turn(self, prompt: Prompt) -> Result<Done, CommandError> {
+    /// Begins to have turns, and leaves them to what comes after the last.
+    fn turns<'t>(&self, turns: &'t mut Option<Turns>) -> Result<&'t mut Turns, CommandError> {
+        let begun = Turns::new(self.view.screen(), self.asker.clone(), self.setting_args)?;
+        Ok(turns.insert(begun))
+    }
+
+    async fn turn(self, prompt: Prompt, turns: &mut Option<Turns>) -> Result<Done, CommandError> {
         let mut chat = self.open().await?;
-        let mut turns = Turns::new(self.view.screen(), self.asker)?;
+        let turns = self.turns(turns)?;
         match turns.have_all(&mut chat, prompt).await {
             Ok(end) => Ok(Done::Ended(chat.id().clone(), end)),
             Err(err @ (AgentError::EmptyPrompt | AgentError::PromptTooLong { .. })) => {
@@ -197,10 +206,14 @@ impl Session<'_> {
         }
     }
 
-    async fn conversation(self, state: &State) -> Result<(), CommandError> {
+    async fn conversation(
+        self,
+        state: &State,
+        turns: &mut Option<Turns>,
+    ) -> Result<(), CommandError> {
         let chat = self.open().await?;
-        let (screen, history) = (self.view.screen(), state.agent_history());
-        Conversation::new(self.host, chat, screen, self.asker, history)?.hold().await
+        let turns = self.turns(turns)?;
+        Conversation::new(self.host, chat, turns, state.agent_history())?.hold().await
     }
 }
 
@@ -215,25 +228,28 @@ fn failed(err: AgentError, session: &ChatId) -> CommandError {
 }
 
 /// Prints the answer where it was not read while it came, and says why a turn is not done.
-fn tell(done: Done, is_json: bool) -> Result<Status, CommandError> {
+fn tell(done: Done, settings: &SettingArgs) -> Result<Status, CommandError> {
     let (session, end) = match done {
         Done::Ended(session, end) => (session, end),
         Done::Talked => return Ok(Status::Done),
-        Done::Failed(err) if is_json => {
+        Done::Failed(err) if settings.json => {
             // Programs were told by the last event.
-            output::error(&err.message, err.hint.as_deref());
+            let hint = err.hint.as_deref();
+            let hint = hint.map(|hint| hint::in_same_journal(&output::visible(hint), settings));
+            output::error(&output::visible(&err.message), hint.as_deref());
             return Ok(err.status);
         }
         Done::Failed(err) => return Err(err),
     };
-    let is_read = is_json || io::stdout().is_terminal();
+    let is_read = settings.json || io::stdout().is_terminal();
     if let TurnEnd::Done { text } = &end
         && !is_read
     {
         output::data(text.trim_end())?;
     }
     if let Some(note) = note_of(&end) {
-        let hint = goes_on(&end).then(|| format!("haft agent --resume {session}"));
+        let hint = goes_on(&end)
+            .then(|| hint::in_same_journal(&format!("haft agent --resume {session}"), settings));
         output::error(&note, hint.as_deref());
     }
     Ok(status_of(&end))

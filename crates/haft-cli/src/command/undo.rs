@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use haft::{Clock as _, HistoryError, RootChanges, Selection, SnapshotHistory, SystemClock};
-use haft_contract::{CallId, Envelope, RunId};
+use haft_contract::{CallId, Envelope, RunId, Scope};
 use haft_journal::{Holder, Journal, RunQuery};
 use haft_snapshot::{Options, Overwrite, RestoreError, Restored, quoted};
 
@@ -40,7 +40,7 @@ Examples:
   haft undo nightly/main/0/1/3        Undo one call
   haft undo --to nightly/main/0/1/3   Undo every later call of its run
   haft undo nightly                   Undo a whole run
-  haft undo last                      Undo what was done last in this workspace
+  haft undo last                      Undo the whole run or session that was used last
   haft undo --dry-run nightly         Show what would be brought back
 
 Exit status:
@@ -122,12 +122,22 @@ pub(super) async fn found(
     journal: &dyn Journal,
     settings: &Settings,
 ) -> Result<Selection, CommandError> {
-    let Selection::Run(run) = of else { return Ok(of) };
-    let named = latest::named_run(run.as_str(), journal, || latest::workspace(settings)).await?;
+    let name = of.run().as_str();
+    let named = latest::named_run(name, journal, || latest::workspace(settings)).await?;
     if let Some(told) = named.told() {
         output::note(told);
     }
-    Ok(Selection::Run(named.id()))
+    Ok(in_run(of, named.id()))
+}
+
+/// Returns the same calls of another run.
+fn in_run(of: Selection, run: RunId) -> Selection {
+    let moved = |call: CallId, run| CallId { scope: Scope { run, ..call.scope }, ..call };
+    match of {
+        Selection::Call(call) => Selection::Call(moved(call, run)),
+        Selection::After(call) => Selection::After(moved(call, run)),
+        Selection::Run(_) => Selection::Run(run),
+    }
 }
 
 /// Returns how the calls are named on the command line.

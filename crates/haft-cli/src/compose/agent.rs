@@ -203,7 +203,11 @@ fn warn_of_problems(agents: &FoundAgents) {
     }
     if let Some(more) = problems.len().checked_sub(AGENT_PROBLEMS_SAID_MAX).filter(|more| *more > 0)
     {
-        output::warning(&format!("and {more} more problems with agents: haft agents check"), None);
+        let problems = if more == 1 { "problem" } else { "problems" };
+        output::warning(
+            &format!("and {more} more {problems} with agents: haft agents check"),
+            None,
+        );
     }
 }
 

@@ -375,10 +375,11 @@ fn what_a_turn_took_is_not_said_of_one_that_failed_before_it_took_anything() {
 
 #[test]
 fn a_file_that_is_written_anew_is_compared_with_what_it_said() {
-    let write = |id: &str| call(1, id, "write", json!({"path": "a", "content": "one\n2\n"}));
+    let write =
+        |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
     let mut lines = Lines::new(Written { text: &mut text, is_terminal: true });
-    for event in [session(1, None), step(1), write("c1"), write("c2")] {
+    for event in [session(1, None), step(1), write("c1", "new"), write("c2", "a")] {
         lines.event(event);
     }
     let before = "one\ntwo\n".to_owned();
@@ -388,11 +389,61 @@ fn a_file_that_is_written_anew_is_compared_with_what_it_said() {
     drop(lines);
     expect![[r#"
         | session ses_00000000000000000000000001 · build · openai/test
-        | → write a, write a
-        |   write a · 5 ms
+        | → write new, write a
+        |   write new · 5 ms
         |     +one
         |     +2
         |   write a · 5 ms
+        |     @@ -1,2 +1,2 @@
+        |      one
+        |     -two
+        |     +2
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn a_file_is_compared_only_with_what_the_call_itself_replaced() {
+    let write =
+        |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
+    let mut text = String::new();
+    let mut lines = Lines::new(Written { text: &mut text, is_terminal: true });
+    let before = |call: &str| {
+        let (call, text) = (call.to_owned(), "one\ntwo\n".to_owned());
+        Before { session: chat(1), call, text }
+    };
+    lines.event(session(1, None));
+    for (id, path) in [("c1", "a"), ("c2", "a"), ("c3", "b"), ("c4", "c"), ("c5", "c")] {
+        lines.before(before(id));
+        lines.event(write(id, path));
+    }
+    let recalled = Metadata { duration_ms: 5, replayed: true, ..Metadata::default() };
+    let envelope = Envelope::Output { data: json!("ok"), metadata: recalled };
+    let status = ToolResultStatus::OutputAvailable;
+    let (id, tool) = ("c3".to_owned(), "write".to_owned());
+    let recalled = Happened::ToolResult { id, tool, status, duration_ms: 5, envelope };
+    lines.event(result(1, "c1", "write", Ok("ok")));
+    lines.event(result(1, "c2", "write", Ok("ok")));
+    lines.event(of(1, recalled));
+    lines.event(result(1, "c4", "write", Err("no")));
+    lines.event(result(1, "c5", "write", Ok("ok")));
+    drop(lines);
+    expect![[r#"
+        | session ses_00000000000000000000000001 · build · openai/test
+        | → write a, write a, write b, write c, write c
+        |   write a · 5 ms
+        |     @@ -1,2 +1,2 @@
+        |      one
+        |     -two
+        |     +2
+        |   write a · 5 ms
+        |     +one
+        |     +2
+        |   write b · recalled · 5 ms
+        |     +one
+        |     +2
+        |   write c · PERMISSION_DENIED: no · 5 ms
+        |   write c · 5 ms
         |     @@ -1,2 +1,2 @@
         |      one
         |     -two

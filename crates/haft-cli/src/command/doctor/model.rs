@@ -1,5 +1,5 @@
-//! The model that agents and makers of plans ask: which one it is, where it is asked, and whether the variable of its key is set. Nothing is sent
-//! to it, and of a key nothing is shown.
+//! The model that agents and makers of plans ask: which one it is, where it is asked, and whether the
+//! variable of its key is set. Nothing is sent to it, and of a key nothing is shown.
 
 use serde::Serialize;
 

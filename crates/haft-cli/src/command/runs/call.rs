@@ -40,11 +40,10 @@ struct Told<'a> {
 /// Shows a call.
 pub(super) async fn show(
     id: &CallId,
-    journal: Option<&dyn Journal>,
+    journal: &dyn Journal,
     settings: &SettingArgs,
 ) -> Result<Status, CommandError> {
     let name = id.scope.run.as_str();
-    let journal = journal.ok_or_else(|| unknown_run(name))?;
     let query = RunQuery { run: Some(id.scope.run.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.pop().ok_or_else(|| unknown_run(name))?;
     let call = journal.calls(CallQuery::of_call(id.clone())).await?.pop();

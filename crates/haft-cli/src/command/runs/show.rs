@@ -100,7 +100,11 @@ pub(super) async fn run(
 ) -> Result<Status, CommandError> {
     let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
     if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {
-        return call::show(&call_name::parse(call)?, journal, settings).await;
+        let mut id = call_name::parse(call)?;
+        let name = id.scope.run.as_str();
+        let journal = journal.ok_or_else(|| not_recorded(name))?;
+        id.scope.run = find_run(name, journal, settings, state).await?;
+        return call::show(&id, journal, settings).await;
     }
     RunId::parse(&args.run).map_err(CommandError::usage)?;
     let journal = journal.ok_or_else(|| not_recorded(&args.run))?;

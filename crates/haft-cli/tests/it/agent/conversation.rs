@@ -107,6 +107,23 @@ fn lines_are_typed_and_answered() {
 }
 
 #[test]
+fn hints_are_about_the_journal_of_the_session() {
+    const OPTIONS: [&str; 2] = ["--db", "../mine.sqlite"];
+    let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
+    let lines = [(PROMPT, "Hello\r"), (PROMPT, "Again\r"), (PROMPT, "\u{4}")];
+    let (shown, _) = talk(&stage, &OPTIONS, &lines);
+    assert!(shown.contains("to go on: haft --db ../mine.sqlite agent --resume ses_1"), "{shown}");
+    let resumed = [&OPTIONS[..], &["--resume", "last"]].concat();
+    let (shown, _) = talk(&stage, &resumed, &[(PROMPT, "\u{4}")]);
+    let show = "2 prompts so far; haft --db ../mine.sqlite sessions show ses_1 shows them";
+    assert!(shown.contains(show), "{shown}");
+    for more in [&["Hello"][..], &["--json", "Hello"]] {
+        let shown = stage.shown(&[&["agent"], &OPTIONS[..], more].concat());
+        assert!(shown.contains("hint: haft --db ../mine.sqlite agent --resume ses_"), "{shown}");
+    }
+}
+
+#[test]
 fn a_session_in_which_nothing_was_said_is_in_nobodys_way() {
     let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
     stage.shown(&["agent", "Hello"]);
@@ -296,6 +313,8 @@ fn whoever_works_in_the_background_is_stopped_when_another_session_is_begun() {
     terminal.type_text("\u{4}");
     let (shown, _, status) = terminal.finish(child);
     assert_eq!(status, Some(0), "{shown}");
+    // How a request ended is known once it has.
+    stage.model.wait_for_ends(3);
     let of_child = stage.model.requests().into_iter().find(|request| request.reply == Some(0));
     assert_eq!(of_child.unwrap().ended, Some(Ended::HungUp));
 }

@@ -244,12 +244,12 @@ fn so_many_problems_of_agents_are_said_at_the_beginning() {
     let stage = Stage::new(world, [Reply::new().text("Hello."), Reply::new().text("Hello.")]);
     let said = stage.shown(&["agent", "Hello"]);
     assert_eq!(said.matches("warning: agent ").count(), 3, "{said}");
-    assert!(!said.contains("more problems"), "{said}");
+    assert!(!said.contains("more problem"), "{said}");
     stage.world.write("work/agents/a3.md", "no front matter\n");
     let said = stage.shown(&["agent", "Hello"]);
     assert_eq!(said.matches("warning: agent ").count(), 3, "{said}");
     assert!(
-        said.contains("warning: and 1 more problems with agents: haft agents check\n"),
+        said.contains("warning: and 1 more problem with agents: haft agents check\n"),
         "{said}"
     );
 }

@@ -69,7 +69,7 @@ fn what_subagents_did_is_taken_back_with_the_session() {
         added opaque.txt  +1 -0
         added own.txt  +1 -0
         --- stderr
-        last is session ses_1, used at 2000-01-01T00:00:00.000Z: Write all
+        last is session ses_1, begun at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z: Write all
         --- status 0
     "#]]
     .assert_eq(&stage.shown(&["diff", "--stat", "last"]));
@@ -80,7 +80,7 @@ fn what_subagents_did_is_taken_back_with_the_session() {
         undo added opaque.txt
         undo added own.txt
         --- stderr
-        last is session ses_1, used at 2000-01-01T00:00:00.000Z: Write all
+        last is session ses_1, begun at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z: Write all
         undone by call run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1; to take that back: haft undo run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1
         --- status 0
     "#]].assert_eq(&stage.shown(&["undo", "last"]));
@@ -88,7 +88,7 @@ fn what_subagents_did_is_taken_back_with_the_session() {
     // An undo is no work of its own, so that last still is the session, and there is nothing left to be done.
     expect![[r#"
         --- stderr
-        last is session ses_1, used at 2000-01-01T00:00:00.000Z: Write all
+        last is session ses_1, begun at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z: Write all
         all of it is as before already
         --- status 0
     "#]]
@@ -168,7 +168,7 @@ fn last_is_what_was_used_last_in_this_workspace() {
         @@ -0,0 +1 @@
         +a
         --- stderr
-        last is run mine, begun by cli and used at 2000-01-01T00:00:00.000Z
+        last is run mine, begun by cli at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z
         --- status 0
     "#]]
     .assert_eq(&stage.shown(&["diff", "last"]));
@@ -180,4 +180,61 @@ fn last_is_what_was_used_last_in_this_workspace() {
     assert_eq!(run(), "last");
     world.run(&["undo", "last"]);
     assert_eq!(written(&stage), ["a.txt"]);
+}
+
+#[test]
+fn a_call_of_what_was_used_last_is_named_by_last_too() {
+    let stage = stage();
+    expect![[r#"
+        --- stderr
+        error: there is no run in this workspace yet
+
+        hint: haft runs list
+        --- status 2
+    "#]]
+    .assert_eq(&stage.shown(&["runs", "show", "last/main/0/1/1"]));
+    stage.shown(&["agent", "Write all"]);
+    let session = stage.latest();
+    let first = format!("{session}/main/0/1/1");
+    let shown = stage.world.run(&["runs", "show", &first]);
+    assert_eq!(stage.world.run(&["runs", "show", "last", "main/0/1/1"]), shown);
+    assert_eq!(stage.world.run(&["runs", "show", "last/main/0/1/1"]), shown);
+    expect![[r#"
+        added own.txt  +1 -0
+        --- stderr
+        last is session ses_1, begun at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z: Write all
+        --- status 0
+    "#]]
+    .assert_eq(&stage.shown(&["diff", "--stat", "last/main/0/1/1"]));
+    let answer = stage.world.json(&["undo", "--json", "--to", "last/main/0/1/1"]);
+    assert_eq!(answer["of"], format!("after {first}"), "{answer}");
+    assert_eq!(written(&stage), ["own.txt"]);
+    let answer = stage.world.json(&["undo", "--json", "last/main/0/1/1"]);
+    assert_eq!(answer["of"], first.as_str(), "{answer}");
+    assert_eq!(written(&stage), [""; 0]);
+}
+
+#[test]
+fn last_is_neither_a_subagent_nor_a_fork_in_which_nothing_happened() {
+    let stage = stage();
+    stage.shown(&["agent", "Write all"]);
+    let first = stage.latest();
+    let listed = stage.world.json(&["sessions", "list", "--subagents", "--json"]);
+    let back = |row: &&Value| row["title"] == "Write back.";
+    let back = listed.as_array().unwrap().iter().find(back).unwrap()["id"].as_str().unwrap();
+    stage.shown(&["agent", "Hello"]);
+    let second = stage.latest();
+    assert_ne!(first, second);
+    let run = || stage.world.json(&["runs", "show", "last", "--json"])["run"]["id"].clone();
+    let session = || {
+        let shown = stage.world.json(&["sessions", "show", "last", "--json"]);
+        shown["session"]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((run(), session()), (second.as_str().into(), second));
+    stage.shown(&["agent", "--resume", back, "And now?"]);
+    assert_eq!((run(), session()), (first.as_str().into(), first.clone()));
+    let fork = stage.world.run(&["sessions", "fork", "last"]);
+    assert_eq!((run(), session()), (first.as_str().into(), fork.trim().to_owned()));
+    stage.shown(&["agent", "--resume", "last", "Hello again"]);
+    assert_eq!(run(), fork.trim());
 }

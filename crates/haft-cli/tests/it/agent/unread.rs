@@ -107,7 +107,7 @@ fn a_second_signal_ends_haft_in_the_middle_of_a_turn() {
     let order = Reply::new().call("bash", serde_json::json!({"cmd": order}));
     let stage = Stage::new(World::new(), [order]);
     let path = stage.world.fifo("work/fifo");
-    let mut child = begun(&stage, &["Run it"]);
+    let mut child = begun(&stage, &["--db", "../mine.sqlite", "Run it"]);
     let mut lifeline = std::fs::File::open(path).unwrap();
     lifeline.read_exact(&mut [0; 6]).unwrap();
     // Both are there when it goes on, so that the turn has no time to end after the first.
@@ -118,7 +118,7 @@ fn a_second_signal_ends_haft_in_the_middle_of_a_turn() {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains("error: ended before the turn was over"), "{said}");
-    assert!(said.contains("hint: haft agent --resume ses_"), "{said}");
+    assert!(said.contains("hint: haft --db ../mine.sqlite agent --resume ses_"), "{said}");
     // What runs in the command goes with haft: else this would wait for it.
     lifeline.read_to_end(&mut Vec::new()).unwrap();
 }

@@ -1,7 +1,11 @@
 //! What an editor is told of a configuration that cannot be used: in its answers, because few editors show anything else.
 
+use std::net::TcpListener;
+use std::process::Stdio;
+
 use expect_test::expect;
 use haft_scripted_model::Reply;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::wire::Wire;
 use crate::agent::Stage;
@@ -68,6 +72,25 @@ fn an_editor_that_gives_up_leaves_the_failure_behind() {
         --- status 2
     "#]]
     .assert_eq(&stage.masked(&stage.world.shown(&editor.end())));
+}
+
+#[test]
+fn a_signal_ends_it_while_a_server_is_waited_for() {
+    let stage = Stage::new(World::new(), []);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", silent.local_addr().unwrap());
+    stage.world.write("work/haft.toml", &format!("[mcp.far]\nurl = {url:?}\n"));
+    stage.world.run(&["trust"]);
+    let mut command = stage.haft(&["acp"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let _connection = silent.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    // The input stays open: it is not its end that ends haft.
+    let input = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    assert_eq!(stage.world.shown(&output), "--- status 0\n");
 }
 
 #[test]

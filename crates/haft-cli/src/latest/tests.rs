@@ -1,0 +1,127 @@
+//! What `last` stands for, in journals that are longer than one answer and in those with subagents and forks.
+
+use haft_journal::limits::{QUERY_CHATS_MAX, QUERY_RUNS_MAX};
+use haft_journal::{
+    ChatFirmness, ChatMode, ChatRecord, ChatStatus, Chats as _, Claim, Lease, MemoryJournal,
+    NewRun, Owner, TokenCounts,
+};
+
+use super::*;
+
+const ROOT: &str = "/project";
+
+async fn begin(journal: &MemoryJournal, id: &str, front_end: &str, started_at_ms: u64) -> Lease {
+    let run = NewRun {
+        id: RunId::parse(id).unwrap(),
+        front_end: front_end.to_owned(),
+        root: ROOT.to_owned(),
+        started_at_ms,
+        version: "0.1.0".to_owned(),
+        settings: "{}".to_owned(),
+    };
+    let owner = Owner { id: "one".to_owned(), place: "process one".to_owned() };
+    journal.open_run(run, Claim { owner, now_ms: 1_000, lasts_ms: 300_000 }).await.unwrap()
+}
+
+async fn record(journal: &MemoryJournal, session: ChatSession) {
+    let lease = begin(journal, session.id.as_str(), FRONT_END, session.created_at_ms).await;
+    let records = vec![ChatRecord::Session(session)];
+    journal.record_chat(&lease, records, ChatFirmness::Ordered).await.unwrap();
+}
+
+/// Returns a session in which something was done, and was last at that moment.
+fn session(number: u128, updated_at_ms: u64) -> ChatSession {
+    ChatSession {
+        id: ChatId::from_bits(number),
+        parent_id: None,
+        parent_tool_call_id: None,
+        forked_from_id: None,
+        forked_from_message_id: None,
+        agent: "build".to_owned(),
+        title: Some("mend the test".to_owned()),
+        model: "acme/large".to_owned(),
+        root: ROOT.to_owned(),
+        status: ChatStatus::Idle,
+        mode: ChatMode::Foreground,
+        inspectable: true,
+        delivered: false,
+        permissions_json: "{}".to_owned(),
+        metadata_json: "{}".to_owned(),
+        depth: 0,
+        tokens: TokenCounts::default(),
+        steps: 1,
+        created_at_ms: 1_000,
+        updated_at_ms,
+    }
+}
+
+fn child(number: u128, parent: u128, updated_at_ms: u64) -> ChatSession {
+    let parent_id = Some(ChatId::from_bits(parent));
+    let parent_tool_call_id = Some("toolu_1".to_owned());
+    ChatSession { parent_id, parent_tool_call_id, ..session(number, updated_at_ms) }
+}
+
+fn fork(number: u128, source: u128, updated_at_ms: u64) -> ChatSession {
+    let forked_from_id = Some(ChatId::from_bits(source));
+    ChatSession { forked_from_id, steps: 0, ..session(number, updated_at_ms) }
+}
+
+async fn last_run(journal: &MemoryJournal) -> NamedRun {
+    named_run(LAST, journal, || Ok(ROOT.to_owned())).await.unwrap()
+}
+
+async fn last_session(journal: &MemoryJournal) -> u128 {
+    named_session(LAST, ROOT, journal).await.unwrap().bits()
+}
+
+#[tokio::test]
+async fn a_run_that_was_begun_before_very_many_is_the_last_if_it_was_used_last() {
+    let journal = MemoryJournal::new();
+    begin(&journal, "nightly", "cli", 9_000).await;
+    for number in 0..QUERY_RUNS_MAX {
+        begin(&journal, &format!("run-{number}"), "cli", 2_000).await;
+    }
+    assert_eq!(last_run(&journal).await.id().as_str(), "nightly");
+}
+
+#[tokio::test]
+async fn a_session_that_was_begun_before_very_many_is_the_last_if_it_was_used_last() {
+    let journal = MemoryJournal::new();
+    record(&journal, session(1, 9_000)).await;
+    for number in 0..u128::from(QUERY_CHATS_MAX) {
+        record(&journal, session(2 + number, 2_000)).await;
+    }
+    assert_eq!(last_session(&journal).await, 1);
+    assert_eq!(last_run(&journal).await.id(), ChatId::from_bits(1).run());
+}
+
+#[tokio::test]
+async fn who_goes_on_with_the_session_of_a_subagent_uses_the_one_above() {
+    let journal = MemoryJournal::new();
+    record(&journal, session(1, 2_000)).await;
+    record(&journal, child(2, 1, 2_000)).await;
+    let opaque = ChatSession { inspectable: false, depth: 2, ..child(3, 2, 9_000) };
+    record(&journal, opaque).await;
+    record(&journal, session(4, 5_000)).await;
+    begin(&journal, "nightly", "cli", 8_000).await;
+    assert_eq!(last_session(&journal).await, 1);
+    let last = last_run(&journal).await;
+    expect_test::expect![[r#"last is session ses_00000000000000000000000001, begun at 1970-01-01T00:00:01.000Z and used at 1970-01-01T00:00:09.000Z: mend the test"#]]
+        .assert_eq(&last.told().unwrap());
+    begin(&journal, "later", "cli", 9_001).await;
+    expect_test::expect![[r#"last is run later, begun by cli at 1970-01-01T00:00:09.001Z and used at 1970-01-01T00:00:09.001Z"#]]
+        .assert_eq(&last_run(&journal).await.told().unwrap());
+}
+
+#[tokio::test]
+async fn a_fork_that_nobody_went_on_with_is_a_session_and_no_work() {
+    let journal = MemoryJournal::new();
+    record(&journal, session(1, 2_000)).await;
+    record(&journal, fork(2, 1, 3_000)).await;
+    // Not all of it is there.
+    record(&journal, ChatSession { inspectable: false, ..fork(3, 1, 4_000) }).await;
+    assert_eq!(last_session(&journal).await, 2);
+    assert_eq!(last_run(&journal).await.id(), ChatId::from_bits(1).run());
+    record(&journal, ChatSession { steps: 1, ..fork(4, 1, 5_000) }).await;
+    assert_eq!(last_run(&journal).await.id(), ChatId::from_bits(4).run());
+}
